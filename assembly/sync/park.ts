@@ -1,0 +1,43 @@
+// Sleeping on a word: the only file above the waist that blocks or wakes.
+//
+// Two kinds of waiting, for two kinds of lock (design rule 6):
+//  - spin_wait: of spinlocks. Their unlock never notifies, so a waiter spins, and after a bound
+//    sleeps for a limited time only (100 us, doubling to 2 ms). With a core for each CPU the bound
+//    is never reached; with more CPUs than cores the holder gets the core, so all make progress.
+//  - park / unpark: of sleeping locks. Unlock notifies when, and only when, it saw a waiter.
+
+import { load32, notify, wait32 } from "../atomics";
+
+/** Iterations a spinlock's waiter spins before its first sleep; about 20 us. */
+export const SPIN_BOUND = 4000;
+const YIELD_NS_MIN: i64 = 100_000;
+const YIELD_NS_MAX: i64 = 2_000_000;
+
+/**
+ * One step of waiting for the word at `p` (4-aligned) to change from `seen`. `i` counts the steps
+ * of this wait from 0. Returns at once while i < SPIN_BOUND, else sleeps at most 2 ms, or until
+ * the word is no longer `seen` at the moment of going to sleep. The caller re-reads and decides.
+ */
+// @ts-ignore: decorator
+@inline
+export function spin_wait(p: usize, seen: i32, i: i32): void {
+  if (i >= SPIN_BOUND) spin_yield_slow(p, seen, i);
+}
+
+function spin_yield_slow(p: usize, seen: i32, i: i32): void {
+  const doublings = min(i - SPIN_BOUND, 5);
+  wait32(p, seen, min(YIELD_NS_MIN << <i64>doublings, YIELD_NS_MAX));
+}
+
+/**
+ * Sleeps while the word at `p` is `seen`, at most `timeoutNs` (negative: for ever). May return
+ * early; the caller re-reads in a loop.
+ */
+export function park(p: usize, seen: i32, timeoutNs: i64): void {
+  if (load32(p) == seen) wait32(p, seen, timeoutNs);
+}
+
+/** Wakes one sleeper of the word at `p`, if there is one. */
+export function unpark(p: usize): void {
+  notify(p, 1);
+}
