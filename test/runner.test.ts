@@ -11,7 +11,9 @@ import { ROOT } from "./helpers/root.js";
 
 const RUNNER = join(ROOT, "test", "run.mjs");
 const UVU = `import { test } from ${JSON.stringify(import.meta.resolve("uvu"))};\n`;
-const PASSING = `${UVU}test("a", () => {});\ntest("b", () => {});\ntest.run();\n`;
+const fixture = (...tests: string[]): string => [UVU, ...tests, "test.run();\n"].join("\n");
+const PASSING = fixture(`test("a", () => {});`, `test("b", () => {});`);
+const SPINNING = fixture(`test("t", () => { for (;;); });`);
 
 interface Ended {
   code: number | null;
@@ -100,13 +102,13 @@ test("a failed assertion fails, and the output of its file is printed whole", ()
 
 for (const value of ["undefined", `"a string"`, "null"]) {
   test(`a test that rejects with ${value} fails`, () => {
-    const body = `${UVU}test("t", () => Promise.reject(${value}));\ntest("u", () => {});\ntest.run();`;
+    const body = fixture(`test("t", () => Promise.reject(${value}));`, `test("u", () => {});`);
     fails(runOn({ swallowed: body }), /of 2 tests passed/, "0 passed, 2 failed");
   });
 }
 
 test("a hook that throws fails: uvu says nothing and exits 0", () => {
-  const body = `${UVU}test.before(() => { throw new Error("x"); });\ntest("t", () => {});\ntest.run();`;
+  const body = fixture(`test.before(() => { throw new Error("x"); });`, `test("t", () => {});`);
   fails(runOn({ hook: body }), /0 of 1 tests passed/, "0 passed, 1 failed");
 });
 
@@ -115,16 +117,16 @@ test("a file without test.run() fails", () => {
 });
 
 test("a file without a test fails", () => {
-  fails(runOn({ empty: `${UVU}test.run();\n` }), /no test ran/, "0 passed, 1 failed");
+  fails(runOn({ empty: fixture() }), /no test ran/, "0 passed, 1 failed");
 });
 
 test("a test that waits for what never comes fails", () => {
-  const body = `${UVU}test("t", () => new Promise(() => {}));\ntest.run();\n`;
+  const body = fixture(`test("t", () => new Promise(() => {}));`);
   fails(runOn({ waits: body }), /exit code 1; no closing lines/, "0 passed, 1 failed");
 });
 
 test("a file that exits with 0 in the middle of its tests fails", () => {
-  const body = `${UVU}test("t", () => process.reallyExit(0));\ntest.run();\n`;
+  const body = fixture(`test("t", () => process.reallyExit(0));`);
   fails(runOn({ leaves: body }), /no closing lines/, "0 passed, 1 failed");
 });
 
@@ -134,12 +136,12 @@ test("a crash after the last test fails", () => {
 });
 
 test("a file killed by a signal fails, and the signal is named", () => {
-  const body = `${UVU}test("t", () => process.kill(process.pid, "SIGKILL"));\ntest.run();\n`;
+  const body = fixture(`test("t", () => process.kill(process.pid, "SIGKILL"));`);
   fails(runOn({ killed: body }), /killed by SIGKILL/, "0 passed, 1 failed");
 });
 
 test("a skipped test fails without a reason, and passes with one, which is printed", () => {
-  const skipping = `${UVU}test("a", () => {});\ntest.skip("b", () => {});\ntest.run();\n`;
+  const skipping = fixture(`test("a", () => {});`, `test.skip("b", () => {});`);
   fails(runOn({ silent: skipping }), /1 skipped, 0 reasons/, "1 passed, 1 failed");
   const said = runOn({ said: `console.log("# skip: no taskset here");\n${skipping}` });
   assert.is(said.code, 0);
@@ -147,22 +149,24 @@ test("a skipped test fails without a reason, and passes with one, which is print
 });
 
 test("a forgotten test.only fails, since it silences the others", () => {
-  const body = `${UVU}test.only("a", () => {});\ntest("b", () => {});\ntest.run();\n`;
+  const body = fixture(`test.only("a", () => {});`, `test("b", () => {});`);
   fails(runOn({ only: body }), /1 skipped, 0 reasons/, "1 passed, 1 failed");
 });
 
 test("a file that spins is killed at the limit its header states", () => {
-  const body = `// Header.\n// time limit: 0.5 s\n\n${UVU}test("t", () => { for (;;); });\ntest.run();\n`;
+  const body = `// Header.\n// time limit: 0.5 s\n\n${SPINNING}`;
   fails(runOn({ spins: body }), /not finished after 0\.5 s, killed/, "0 passed, 1 failed");
 });
 
 test("a time limit below the header is not one", () => {
-  const ended = runOn({ late: `${UVU}// time limit: 0.001 s\ntest("t", () => {});\ntest.run();\n` });
+  const ended = runOn({
+    late: fixture(`// time limit: 0.001 s`, `test("t", () => {});`),
+  });
   assert.is(ended.code, 0);
 });
 
 test("at the time limit the whole process tree goes, detached processes too", () => {
-  const body = `// time limit: 1 s\n${DETACH}${UVU}test("t", () => { for (;;); });\ntest.run();\n`;
+  const body = `// time limit: 1 s\n${DETACH}${SPINNING}`;
   const { ended, pid } = runDetaching(body);
   fails(ended, /not finished after 1 s/, "0 passed, 1 failed");
   assert.not(alive(pid), `process ${pid} is still there`);
