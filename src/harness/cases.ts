@@ -1,0 +1,94 @@
+// The catalogue of benches and presets, as data. How a case is run is not decided here.
+
+export type Family = "uprobe" | "control" | "lock";
+
+export interface Case {
+  name: string;
+  description: string;
+  /** What one operation is; rates are these per second. */
+  unit: string;
+  family: Family;
+  /** Presets the case is measured under; empty when it has no such axis. */
+  presets: readonly PresetName[];
+  /** The case that says what this one costs beyond an empty loop of its kind, or null. */
+  control: string | null;
+}
+
+export interface Preset {
+  name: string;
+  description: string;
+}
+
+/** One strategy per axis of the hit path; the engine has one specialised entry for each. */
+export const PRESETS = [
+  {
+    name: "spinlock",
+    description: "probe table under one queued spinlock (Linux before 6.10)",
+  },
+  {
+    name: "rwlock",
+    description: "probe table under a queued reader-writer spinlock (Linux 6.10)",
+  },
+] as const satisfies readonly Preset[];
+
+export type PresetName = (typeof PRESETS)[number]["name"];
+
+/** What `bench` takes when no preset was named. */
+export const DEFAULT_PRESET: PresetName = "rwlock";
+
+const BOTH: readonly PresetName[] = ["spinlock", "rwlock"];
+
+function uprobe(name: string, description: string): Case {
+  const control = "usermode-count";
+  return { name, description, unit: "hits", family: "uprobe", presets: BOTH, control };
+}
+
+function control(name: string, description: string, unit: string): Case {
+  return { name, description, unit, family: "control", presets: [], control: null };
+}
+
+function lock(name: string, description: string): Case {
+  const unit = "pairs";
+  return { name, description, unit, family: "lock", presets: [], control: "count-atomic" };
+}
+
+export const CASES: readonly Case[] = [
+  uprobe("uprobe-nop", "hit a probe on a nop, which is emulated"),
+  uprobe("uprobe-push", "hit a probe on a push, which is emulated on the task's stack"),
+  uprobe("uprobe-ret", "hit a probe on a ret, which is stepped"),
+  control("usermode-count", "the trigger loop without a probe", "triggers"),
+  control("count-percpu", "one plain increment on the CPU's own line", "increments"),
+  control("count-atomic", "one atomic add on the CPU's own line", "increments"),
+  control("count-shared", "one atomic add on a word all CPUs share", "increments"),
+  control("import-count", "one call out of Wasm to an empty JavaScript function", "calls"),
+  lock("lock-spinlock", "test-and-test-and-set spinlock: lock and unlock"),
+  lock("lock-ticket", "ticket spinlock: lock and unlock"),
+  lock("lock-qspinlock", "queued spinlock: lock and unlock"),
+  lock("lock-rwlock", "queued reader-writer spinlock: read lock and unlock"),
+  lock("lock-rwlock-write", "queued reader-writer spinlock: write lock and unlock"),
+  lock("lock-rwsem", "reader-writer semaphore: read lock and unlock"),
+  lock("lock-rwsem-write", "reader-writer semaphore: write lock and unlock"),
+  lock("lock-mutex", "mutex with optimistic spinning: lock and unlock"),
+  lock("lock-seqcount", "sequence count: one read section"),
+  lock("lock-refcount", "saturating reference count: increment and decrement"),
+];
+
+export const CASE_NAMES: readonly string[] = CASES.map((c) => c.name);
+export const PRESET_NAMES: readonly PresetName[] = PRESETS.map((p) => p.name);
+
+/** Runs beside every comparison: if even private lines do not scale, the host is shared. */
+export const HOST_CONTROL = "count-percpu";
+
+/** The case of this exact name. */
+export function findCase(name: string): Case | undefined {
+  return CASES.find((c) => c.name === name);
+}
+
+export function findPreset(name: string): (Preset & { name: PresetName }) | undefined {
+  return PRESETS.find((p) => p.name === name);
+}
+
+/** The kernel's bench calls uprobe-nop trig-uprobe-nop; both are accepted. */
+export function plainName(name: string): string {
+  return name.startsWith("trig-") ? name.slice("trig-".length) : name;
+}

@@ -1,0 +1,180 @@
+// What a sweep yields, as types and as a check for files: the JSON format `wasmprobe.sweep/1`.
+//
+// Rates are operations per second, times are nanoseconds. A run that was not measured has another
+// `state` and no figures at all, so that no report can print a number nobody measured.
+
+import * as v from "valibot";
+import { WasmprobeError } from "../base/errors.js";
+
+export const SWEEP_SCHEMA = "wasmprobe.sweep/1";
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const cpus = v.pipe(v.number(), v.integer(), v.minValue(1));
+const positive = v.pipe(v.number(), v.finite(), v.minValue(0));
+const text = v.pipe(v.string(), v.minLength(1));
+
+const HostSchema = v.object({
+  cpuModel: text,
+  /** CPUs this process may use: affinity mask and quota, not what the machine has. */
+  allowedCpus: cpus,
+  /** The affinity mask as a list of CPU numbers ("0-1"), where the platform tells. */
+  affinityMask: v.optional(text),
+  /** The container's quota in CPUs, where one is set; may have a fraction. */
+  cpuQuota: v.optional(positive),
+  /** "node 20.20.2" */
+  runtime: text,
+  /** Version of this package. */
+  engine: text,
+  /** "linux x64 6.8.0" */
+  os: text,
+  /** Smallest step of the clock that was used. */
+  timerStepNs: positive,
+  /** Private delay per exception of the whole result; absent when it differs by run. */
+  trapNs: v.optional(positive),
+  /** Whether workers were pinned, in words: "pinned", "off", "not possible on darwin". */
+  affinity: text,
+  /** ISO 8601. */
+  date: text,
+});
+
+const SettingsSchema = v.object({
+  /** Shortest warm-up; a run that is not flat yet warms up to three times as long. */
+  warmupNs: positive,
+  durationNs: positive,
+  repeat: cpus,
+  seed: count,
+});
+
+/** What identifies a run; two results are compared by these. */
+const keyFields = {
+  bench: text,
+  /** Null for benches without that axis. */
+  preset: v.nullable(text),
+  /** Where it ran: "threads". */
+  on: text,
+  cpus,
+  /** Probes in the table; 0 where the bench has none. */
+  probes: count,
+  /** 0 is "raw". */
+  trapNs: positive,
+};
+
+const MeasuredSchema = v.object({
+  state: v.literal("measured"),
+  ...keyFields,
+  /** Of all CPUs together, over the real elapsed time of each sample. */
+  mean: positive,
+  /** Deviation of the samples (n - 1); null with one sample. */
+  stddev: v.nullable(positive),
+  perCpu: positive,
+  /** The samples themselves, rates of all CPUs together. */
+  samples: v.pipe(v.array(positive), v.minLength(1)),
+  /** Rate of the slowest and of the fastest worker. */
+  min: positive,
+  max: positive,
+  triggers: count,
+  handled: count,
+  filtered: count,
+  missed: v.record(v.string(), count),
+  /** A neighbour made workers share a core while this was measured. */
+  sharedCore: v.boolean(),
+  /** More workers than CPUs: "4:1". */
+  oversubscribed: v.optional(v.pipe(v.string(), v.regex(/^\d+:\d+$/))),
+  /** False when the warm-up ended without a steady rate. */
+  flat: v.optional(v.boolean()),
+  /** What one operation is: "hits", "pairs". */
+  unit: text,
+});
+
+const UnmeasuredSchema = v.object({
+  state: v.picklist(["interrupted", "failed", "host-busy"]),
+  ...keyFields,
+  /** One line. */
+  reason: text,
+});
+
+const ResultSchema = v.object({
+  schema: v.literal(SWEEP_SCHEMA),
+  host: HostSchema,
+  settings: v.optional(SettingsSchema),
+  /** Rounds kept and dropped by the busy-host rule. */
+  rounds: v.optional(v.object({ kept: count, dropped: count })),
+  runs: v.array(v.variant("state", [MeasuredSchema, UnmeasuredSchema])),
+});
+
+export type Host = v.InferOutput<typeof HostSchema>;
+export type SweepSettings = v.InferOutput<typeof SettingsSchema>;
+export type MeasuredRun = v.InferOutput<typeof MeasuredSchema>;
+export type UnmeasuredRun = v.InferOutput<typeof UnmeasuredSchema>;
+export type SweepRun = MeasuredRun | UnmeasuredRun;
+export type SweepResult = v.InferOutput<typeof ResultSchema>;
+export type RunKey = Pick<SweepRun, "bench" | "preset" | "on" | "cpus" | "probes" | "trapNs">;
+
+/** Reads a result from text; `source` names it in errors ("OLD.json"). */
+export function parseResult(json: string, source: string): SweepResult {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new WasmprobeError(
+      "E_FILE",
+      `${source} is not JSON; valid is what --format json wrote (${SWEEP_SCHEMA})`,
+    );
+  }
+  const schema = (value as { schema?: unknown } | null)?.schema;
+  if (schema !== SWEEP_SCHEMA) {
+    const found = typeof schema === "string" ? `schema "${schema}"` : "no schema name";
+    throw new WasmprobeError(
+      "E_FILE",
+      `${source} is not a sweep result: it has ${found}; valid is "${SWEEP_SCHEMA}"`,
+    );
+  }
+  const parsed = v.safeParse(ResultSchema, value);
+  if (!parsed.success) {
+    const issue = parsed.issues[0];
+    const path = v.getDotPath(issue) ?? "the document";
+    throw new WasmprobeError(
+      "E_FILE",
+      `${source} is not valid ${SWEEP_SCHEMA}: ${path}: ${issue.message.replace(/\s+/g, " ")}`,
+    );
+  }
+  return parsed.output;
+}
+
+export function isMeasured(run: SweepRun): run is MeasuredRun {
+  return run.state === "measured";
+}
+
+/** All runs with figures. */
+export function measuredRuns(result: SweepResult): MeasuredRun[] {
+  return result.runs.filter(isMeasured);
+}
+
+/** The same text for the same bench under the same conditions. */
+export function runKey(run: RunKey): string {
+  const { bench, preset, on, cpus: n, probes, trapNs } = run;
+  return JSON.stringify([bench, preset, on, n, probes, trapNs]);
+}
+
+/** A run in words: "uprobe-nop rwlock, 2 cpus, 1 probe, raw". */
+export function runTitle(run: RunKey): string {
+  const name = run.preset === null ? run.bench : `${run.bench} ${run.preset}`;
+  const parts = [name, run.cpus === 1 ? "1 cpu" : `${run.cpus} cpus`];
+  if (run.probes > 0) parts.push(run.probes === 1 ? "1 probe" : `${run.probes} probes`);
+  if (run.on !== "threads") parts.push(`on ${run.on}`);
+  parts.push(run.trapNs === 0 ? "raw" : `trap ${run.trapNs} ns`);
+  return parts.join(", ");
+}
+
+/** "4:1" when there are more workers than CPUs to run them, else undefined. */
+export function oversubscription(workers: number, allowedCpus: number): string | undefined {
+  return workers > allowedCpus ? `${workers}:${allowedCpus}` : undefined;
+}
+
+/** Whether triggers = handled + filtered + everything missed. */
+export function identityHolds(
+  run: Pick<MeasuredRun, "triggers" | "handled" | "filtered" | "missed">,
+): boolean {
+  const missed = Object.values(run.missed).reduce((sum, n) => sum + n, 0);
+  return run.triggers === run.handled + run.filtered + missed;
+}
