@@ -108,11 +108,11 @@ export function cas32(p: usize, expected: i32, desired: i32): i32 {
 // @ts-ignore: decorator
 @inline
 export function wait32(p: usize, expected: i32, timeoutNs: i64): i32 {
-  return memory.atomic.wait32(p, expected, timeoutNs);
+  return atomic.wait<i32>(p, expected, timeoutNs);
 }
 /** Wakes at most `count` sleepers of the word; returns how many. 33 ns even without a sleeper. */
 // @ts-ignore: decorator
 @inline
 export function notify(p: usize, count: i32): i32 {
-  return memory.atomic.notify(p, count);
+  return atomic.notify(p, count);
 }

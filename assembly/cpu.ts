@@ -1,6 +1,6 @@
 // Which CPU am I, where is my per-CPU area, what time is it, and how long is a delay.
 //
-// The three globals are per instance, and an instance is one CPU: the Wasm twin of a per-CPU
+// The globals are per instance, and an instance is one CPU: the Wasm twin of a per-CPU
 // register. Nothing else in the module may be a mutable global (layout.ts holds what is shared).
 
 import { PERCPU_BYTES } from "./layout";
@@ -8,6 +8,7 @@ import { PERCPU_BYTES } from "./layout";
 let cpu_id: i32 = 0;
 let cpu_areas: usize = 0;
 let cpu_area: usize = 0;
+let cpu_blocks: bool = true;
 
 /**
  * Makes this instance CPU `cpu` of the set whose areas begin at `areas` (64-aligned, zeroed,
@@ -17,6 +18,16 @@ export function cpu_init(areas: usize, cpu: i32): void {
   cpu_areas = areas;
   cpu_id = cpu;
   cpu_area = areas + <usize>(cpu * PERCPU_BYTES);
+}
+
+/** Whether this CPU's thread may sleep; a browser's main thread may not, and spins on instead. */
+export function cpu_set_blocking(blocks: bool): void {
+  cpu_blocks = blocks;
+}
+// @ts-ignore: decorator
+@inline
+export function cpu_may_block(): bool {
+  return cpu_blocks;
 }
 
 /** Number of this CPU, 0-based. */

@@ -1,2 +1,47 @@
 // The ABI: everything the host can call. Re-exports only, one line a file.
-export { cpu_delay, cpu_init } from "./cpu";
+export { cpu_delay, cpu_init, cpu_set_blocking } from "./cpu";
+export {
+  mutex_init,
+  mutex_lock,
+  mutex_lock_timeout,
+  mutex_owner,
+  mutex_trylock,
+  mutex_unlock,
+} from "./sync/mutex";
+export { osq_init, osq_lock, osq_unlock } from "./sync/osq";
+export { qspin_init, qspin_lock, qspin_trylock, qspin_unlock } from "./sync/qspinlock";
+export {
+  refcount_dec_and_test,
+  refcount_inc,
+  refcount_inc_not_zero,
+  refcount_read,
+  refcount_saturated,
+  refcount_set,
+} from "./sync/refcount";
+export {
+  read_lock,
+  read_trylock,
+  read_unlock,
+  rwlock_init,
+  write_lock,
+  write_trylock,
+  write_unlock,
+} from "./sync/rwlock";
+export {
+  down_read,
+  down_read_trylock,
+  down_write,
+  down_write_trylock,
+  rwsem_init,
+  up_read,
+  up_write,
+} from "./sync/rwsem";
+export {
+  read_seqcount_begin,
+  read_seqcount_retry,
+  seqcount_init,
+  write_seqcount_begin,
+  write_seqcount_end,
+} from "./sync/seqcount";
+export { spin_init, spin_lock, spin_trylock, spin_unlock } from "./sync/spinlock";
+export { ticket_init, ticket_lock, ticket_trylock, ticket_unlock } from "./sync/ticket";

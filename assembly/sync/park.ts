@@ -7,9 +7,11 @@
 //  - park / unpark: of sleeping locks. Unlock notifies when, and only when, it saw a waiter.
 
 import { load32, notify, wait32 } from "../atomics";
+import { cpu_may_block } from "../cpu";
 
 /** Iterations a spinlock's waiter spins before its first sleep; about 20 us. */
 export const SPIN_BOUND = 4000;
+// First sleep, doubled by each further one up to the longest.
 const YIELD_NS_MIN: i64 = 100_000;
 const YIELD_NS_MAX: i64 = 2_000_000;
 
@@ -25,6 +27,7 @@ export function spin_wait(p: usize, seen: i32, i: i32): void {
 }
 
 function spin_yield_slow(p: usize, seen: i32, i: i32): void {
+  if (!cpu_may_block()) return;
   const doublings = min(i - SPIN_BOUND, 5);
   wait32(p, seen, min(YIELD_NS_MIN << <i64>doublings, YIELD_NS_MAX));
 }
