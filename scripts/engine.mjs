@@ -57,12 +57,6 @@ function postPass(wasm) {
   const module = binaryen.readBinary(wasm);
   try {
     module.setFeatures(FEATURES);
-    for (let i = module.getNumFunctions() - 1; i >= 0; i--) {
-      const { name, module: from, base } = binaryen.getFunctionInfo(module.getFunctionByIndex(i));
-      if (from !== "waist" || base !== "fence") continue;
-      module.removeFunction(name);
-      module.addFunction(name, binaryen.none, binaryen.none, [], module.atomic.fence());
-    }
     for (const pattern of NO_INLINE) {
       binaryen.setPassArgument("no-inline", pattern);
       module.runPasses(["no-inline"]);
@@ -72,9 +66,25 @@ function postPass(wasm) {
     binaryen.setDebugInfo(true); // keeps the name section: profiles and tests read it
     module.optimize();
     module.optimize();
+    putFences(module);
     if (!module.validate()) throw new Error("post-pass: the module does not validate");
     return module.emitBinary();
   } finally {
     module.dispose();
   }
+}
+
+/**
+ * Replaces the marker import by the instruction. After all optimisation: this binaryen takes a
+ * fence for an instruction without effect and removes it, while a call of an import is a barrier to
+ * its passes as well. Plain inlining moves it into place and optimises nothing.
+ */
+function putFences(module) {
+  for (let i = module.getNumFunctions() - 1; i >= 0; i--) {
+    const { name, module: from, base } = binaryen.getFunctionInfo(module.getFunctionByIndex(i));
+    if (from !== "waist" || base !== "fence") continue;
+    module.removeFunction(name);
+    module.addFunction(name, binaryen.none, binaryen.none, [], module.atomic.fence());
+  }
+  module.runPasses(["inlining"]);
 }
