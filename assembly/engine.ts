@@ -45,3 +45,13 @@ export {
 } from "./sync/seqcount";
 export { spin_init, spin_lock, spin_trylock, spin_unlock } from "./sync/spinlock";
 export { ticket_init, ticket_lock, ticket_trylock, ticket_unlock } from "./sync/ticket";
+export { engine_attach, engine_init } from "./workload/boot";
+export { churn_probes } from "./workload/churn";
+export { count_atomic, count_percpu, import_count } from "./workload/count";
+export { housekeeper_run } from "./workload/housekeeper";
+export {
+  trigger_rwlock,
+  trigger_rwlock_many,
+  trigger_spinlock,
+  trigger_spinlock_many,
+} from "./workload/trigger";

@@ -123,3 +123,109 @@ export const EEXIST = -17;
 export const EINVAL = -22;
 export const ENOSPC = -28;
 export const ETIMEDOUT = -110;
+
+// -- Arena (mm/arena.ts), offsets of its accounting ------------------------------------------------
+export const ARENA_LIVE_BYTES = 16;
+export const ARENA_LIVE_OBJECTS = 20;
+export const ARENA_PEAK_BYTES = 24;
+/** Size of the last allocation that could not be met, bytes. */
+export const ARENA_FAILED = 28;
+
+// -- Probe table (uprobe/table.ts) -----------------------------------------------------------------
+/** Kinds of the tree's lock. */
+export const TABLE_SPINLOCK = 0;
+export const TABLE_RWLOCK = 1;
+/** Offsets in the table: uprobes allocated and not yet freed; uprobes in the tree. */
+export const TABLE_ALIVE = 72;
+export const TABLE_IN_TREE = 80;
+/** Marks of a live and of a freed uprobe, and of a live and of an unregistered consumer. */
+export const UPROBE_MAGIC = 0x75707262;
+export const UPROBE_FREED_MAGIC = 0x6b6b6b6b;
+export const CONSUMER_MAGIC = 0x636f6e73;
+export const CONSUMER_DEAD_MAGIC = 0x64656164;
+
+// -- Instructions of the traced text (x86-64, one byte each) ----------------------------------------
+export const INSN_NOP = 0x90;
+export const INSN_PUSH = 0x55;
+export const INSN_RET = 0xc3;
+export const INSN_TRAP = 0xcc;
+
+// -- Consumers (uprobe/consumer.ts) ------------------------------------------------------------------
+/** Handlers: count per CPU; count and a log2 histogram of the first argument; count at most N. */
+export const HANDLER_COUNT = 0;
+export const HANDLER_HIST = 1;
+/** Offsets in a sink: handler kind, bytes between CPUs, address of CPU 0's block. */
+export const SINK_KIND = 0;
+export const SINK_STRIDE = 4;
+export const SINK_AREA = 8;
+/** Offsets in a CPU's block of a sink: hits i64; from 64 on, 65 buckets i64 by bit length. */
+export const SINK_HITS = 0;
+export const SINK_BUCKETS = 64;
+export const SINK_BUCKET_COUNT = 65;
+/** Hits seen by a consumer's own shared counter (the kernel's tu->nhit: races lose some). */
+export const CONSUMER_NHIT = 64;
+
+// -- Tasks (uprobe/task.ts) ----------------------------------------------------------------------------
+/** Private counters of a task, i64 each: every term of the counting identity, and restarts. */
+export const TASK_TRIGGERS = 64;
+export const TASK_HANDLED = 72;
+export const TASK_FILTERED = 80;
+export const TASK_MISSED_NO_PROBE = 88;
+export const TASK_MISSED_NO_CONSUMER = 96;
+export const TASK_MISSED_SIGTRAP = 104;
+/** Traps that ended by executing the instruction again; not a term of the identity. */
+export const TASK_RESTARTS = 112;
+/** Instruction pointer, stack pointer and registers, i64, as far as the three instructions go. */
+export const TASK_IP = 0;
+export const TASK_SP = 8;
+export const TASK_BP = 16;
+export const TASK_DI = 24;
+/** Top of the task's stack area; the stack grows down from here. */
+export const TASK_STACK_TOP = 512;
+export const TASK_BYTES = 512;
+
+// -- Commands of the ring (workload/housekeeper.ts): name(arguments) -> result, negative: an errno -----
+/** stop(): the housekeeper leaves its loop. */
+export const OP_STOP = 0;
+/** nop() -> 0. */
+export const OP_NOP = 1;
+/** alloc(bytes) -> address. free(address, bytes) -> 0. */
+export const OP_ALLOC = 2;
+export const OP_FREE = 3;
+/** inode_create(bytes, opcode) -> inode. inode_destroy(inode) -> 0 or EBUSY. */
+export const OP_INODE_CREATE = 4;
+export const OP_INODE_DESTROY = 5;
+/** mm_create(maps_max) -> mm. mm_destroy(mm) -> 0. */
+export const OP_MM_CREATE = 6;
+export const OP_MM_DESTROY = 7;
+/** mmap(mm, inode, vaddr, bytes, pgoff) -> 0. munmap(mm, vaddr) -> 0. */
+export const OP_MMAP = 8;
+export const OP_MUNMAP = 9;
+/** task_create(mm, pid, vaddr, stride, sites, seed) -> task. task_destroy(task) -> 0. */
+export const OP_TASK_CREATE = 10;
+export const OP_TASK_DESTROY = 11;
+/** sink_create(kind) -> sink. sink_destroy(sink) -> 0. */
+export const OP_SINK_CREATE = 12;
+export const OP_SINK_DESTROY = 13;
+/** register(inode, offset, sink, filter_task, filter_mm, limit) -> consumer. */
+export const OP_REGISTER = 14;
+/** register_many(inode, offset, stride, count, sink) -> how many; stops at the first failure. */
+export const OP_REGISTER_MANY = 15;
+/** unregister(consumer) -> 0; the consumer's memory is free afterwards. */
+export const OP_UNREGISTER = 16;
+/** check_tree() -> number of nodes; raises FAULT_TREE where a rule is broken. */
+export const OP_CHECK_TREE = 17;
+/** churn_create(mm, inode, vaddr, offset, stride, sites, seed, cpu) -> state. churn_destroy(state). */
+export const OP_CHURN_CREATE = 18;
+export const OP_CHURN_DESTROY = 19;
+/** churn(state, n) -> 0: n registrations or unregistrations by the housekeeper itself. */
+export const OP_CHURN = 20;
+
+// -- Registration churn (workload/churn.ts), offsets in its state, i32 each --------------------------
+export const CHURN_REGISTERED = 64;
+export const CHURN_UNREGISTERED = 68;
+/** Registrations refused because the arena or the table was full. */
+export const CHURN_ERRORS = 72;
+export const CHURN_CHECKS = 76;
+/** Offset of the task a churn state calls its probes with. */
+export const CHURN_TASK = 28;

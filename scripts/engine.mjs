@@ -17,6 +17,7 @@ const { Features } = binaryen;
 const FEATURES =
   Features.Atomics |
   Features.BulkMemory |
+  Features.BulkMemoryOpt |
   Features.MutableGlobals |
   Features.NontrappingFPToInt |
   Features.SignExt;

@@ -1,0 +1,258 @@
+// Address spaces: sorted VMAs under mmap_lock, and the sequence count beside it.
+//
+// mm
+//   offset  bytes  content
+//        0     40  mmap_lock (rwsem): count and owner on one line, as the kernel's
+//       40      4  mm_lock_seq: odd while a writer holds mmap_lock
+//       64      4  users: whoever can still reach this address space
+//       68      8  number of VMAs, room for VMAs
+//       76      4  maps: array of {start, end, vma}, 16 bytes each, sorted, disjoint
+//       80      4  arena
+//       84      4  has_uprobes (MMF_HAS_UPROBES)
+// vma (a mapping of a file; its text is a private copy, as after the kernel's copy on write)
+//        0      8  start, end: addresses [start, end)
+//        8      4  pgoff: file offset of start, in bytes
+//       12      4  inode
+//       16      4  text: address of the byte at `start`
+//       20      8  mm, next VMA in the inode's i_mmap
+//
+// Lock order: mmap_lock, then i_mmap_mutex.
+//
+// plain: maps and VMAs are accessed under mmap_lock, the i_mmap links under i_mmap_mutex; a VMA's
+// other fields are written before it is linked.
+
+import { EEXIST, EINVAL, ENOMEM, ENOSPC } from "../layout";
+import { load32, store32 } from "../atomics";
+import { arena_alloc, arena_free } from "./arena";
+import { I_MMAP, i_mmap_lock, i_mmap_unlock, INODE_DATA, INODE_SIZE } from "./inode";
+import { refcount_dec_and_test, refcount_inc_not_zero, refcount_set } from "../sync/refcount";
+import { down_read, down_write, rwsem_init, up_read, up_write } from "../sync/rwsem";
+import { seqcount_init, write_seqcount_begin, write_seqcount_end } from "../sync/seqcount";
+
+const MMAP_LOCK = 0;
+const MM_LOCK_SEQ = 40;
+const MM_USERS = 64;
+const MAP_COUNT = 68;
+const MAP_MAX = 72;
+const MM_MAPS = 76;
+const MM_ARENA = 80;
+const MM_HAS_UPROBES = 84;
+const MM_BYTES = 128;
+
+const MAP_BYTES = 16;
+const MAP_START = 0;
+const MAP_END = 4;
+const MAP_VMA = 8;
+
+const VM_START = 0;
+const VM_END = 4;
+const VM_PGOFF = 8;
+export const VM_INODE = 12;
+const VM_TEXT = 16;
+export const VM_MM = 20;
+export const VM_NEXT = 24;
+const VMA_BYTES = 64;
+
+/** An empty address space with room for `maps_max` mappings. 0: the arena is full. */
+export function mm_create(arena: usize, maps_max: i32): usize {
+  const maps = arena_alloc(arena, maps_max * MAP_BYTES);
+  if (maps == 0) return 0;
+  const mm = arena_alloc(arena, MM_BYTES);
+  if (mm == 0) {
+    arena_free(arena, maps, maps_max * MAP_BYTES);
+    return 0;
+  }
+  rwsem_init(mm + MMAP_LOCK);
+  seqcount_init(mm + MM_LOCK_SEQ);
+  refcount_set(mm + MM_USERS, 1);
+  store<i32>(mm, maps_max, MAP_MAX);
+  store<u32>(mm, <u32>maps, MM_MAPS);
+  store<u32>(mm, <u32>arena, MM_ARENA);
+  return mm;
+}
+
+/** mmget_not_zero: false if the address space is already going away. */
+export function mm_get(mm: usize): bool {
+  return refcount_inc_not_zero(mm + MM_USERS);
+}
+
+/** Drops one use; the last one frees the address space with all its mappings. */
+export function mm_put(mm: usize): void {
+  if (!refcount_dec_and_test(mm + MM_USERS)) return;
+  mmap_write_lock(mm);
+  while (load<i32>(mm, MAP_COUNT) > 0) {
+    remove_map(mm, load<i32>(mm, MAP_COUNT) - 1);
+  }
+  mmap_write_unlock(mm);
+  const arena = <usize>load<u32>(mm, MM_ARENA);
+  arena_free(arena, <usize>load<u32>(mm, MM_MAPS), load<i32>(mm, MAP_MAX) * MAP_BYTES);
+  arena_free(arena, mm, MM_BYTES);
+}
+
+// @ts-ignore: decorator
+@inline
+export function mmap_read_lock(mm: usize): void {
+  down_read(mm + MMAP_LOCK);
+}
+// @ts-ignore: decorator
+@inline
+export function mmap_read_unlock(mm: usize): void {
+  up_read(mm + MMAP_LOCK);
+}
+/** The sequence is odd from after the lock is taken until before it is dropped (C8). */
+export function mmap_write_lock(mm: usize): void {
+  down_write(mm + MMAP_LOCK);
+  write_seqcount_begin(mm + MM_LOCK_SEQ);
+}
+export function mmap_write_unlock(mm: usize): void {
+  write_seqcount_end(mm + MM_LOCK_SEQ);
+  up_write(mm + MMAP_LOCK);
+}
+
+/** MMF_HAS_UPROBES: set by the first breakpoint, never cleared; a hint that saves work. */
+export function mm_has_uprobes(mm: usize): bool {
+  return load32(mm + MM_HAS_UPROBES) != 0;
+}
+export function mm_set_has_uprobes(mm: usize): void {
+  store32(mm + MM_HAS_UPROBES, 1);
+}
+
+// Index of the first map whose end lies above `vaddr`: binary search.
+// @ts-ignore: decorator
+@inline
+function map_index(mm: usize, vaddr: u32): i32 {
+  const maps = <usize>load<u32>(mm, MM_MAPS);
+  let low = 0;
+  let high = load<i32>(mm, MAP_COUNT);
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (load<u32>(maps + <usize>(middle * MAP_BYTES), MAP_END) > vaddr) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** vma_lookup: the VMA that holds `vaddr`, or 0. mmap_lock held. */
+// @ts-ignore: decorator
+@inline
+export function vma_lookup(mm: usize, vaddr: u32): usize {
+  const index = map_index(mm, vaddr);
+  if (index == load<i32>(mm, MAP_COUNT)) return 0;
+  const map = <usize>load<u32>(mm, MM_MAPS) + <usize>(index * MAP_BYTES);
+  return load<u32>(map, MAP_START) <= vaddr ? <usize>load<u32>(map, MAP_VMA) : 0;
+}
+
+/** File offset of an address inside the VMA. */
+// @ts-ignore: decorator
+@inline
+export function vaddr_to_offset(vma: usize, vaddr: u32): i32 {
+  return load<i32>(vma, VM_PGOFF) + <i32>(vaddr - load<u32>(vma, VM_START));
+}
+
+/** Address at which the VMA maps a file offset, or 0 if it does not. */
+export function offset_to_vaddr(vma: usize, offset: i32): u32 {
+  const into = offset - load<i32>(vma, VM_PGOFF);
+  const length = <i32>(load<u32>(vma, VM_END) - load<u32>(vma, VM_START));
+  return into >= 0 && into < length ? load<u32>(vma, VM_START) + <u32>into : 0;
+}
+
+/** Where the instruction byte of an address lies. The byte itself is accessed atomically. */
+// @ts-ignore: decorator
+@inline
+export function text_ptr(vma: usize, vaddr: u32): usize {
+  return <usize>load<u32>(vma, VM_TEXT) + <usize>(vaddr - load<u32>(vma, VM_START));
+}
+
+/** First file offset of the VMA, and how many bytes it maps. */
+export function vma_first_offset(vma: usize): i32 {
+  return load<i32>(vma, VM_PGOFF);
+}
+export function vma_length(vma: usize): i32 {
+  return <i32>(load<u32>(vma, VM_END) - load<u32>(vma, VM_START));
+}
+
+/**
+ * Maps [pgoff, pgoff + length) of a file at `vaddr`; mmap_lock held for writing. Writes the VMA's
+ * address to `out`. EINVAL: empty, at 0, or outside the file. EEXIST: overlaps. ENOSPC: no room
+ * for another mapping. ENOMEM: the arena is full.
+ */
+export function mmap_region(
+  mm: usize,
+  inode: usize,
+  vaddr: u32,
+  length: i32,
+  pgoff: i32,
+  out: usize,
+): i32 {
+  const size = load<i32>(inode, INODE_SIZE);
+  if (length <= 0 || vaddr == 0 || vaddr + <u32>length <= vaddr) return EINVAL;
+  if (pgoff < 0 || pgoff > size - length) return EINVAL;
+  const count = load<i32>(mm, MAP_COUNT);
+  if (count == load<i32>(mm, MAP_MAX)) return ENOSPC;
+  const maps = <usize>load<u32>(mm, MM_MAPS);
+  const index = map_index(mm, vaddr);
+  const at = maps + <usize>(index * MAP_BYTES);
+  if (index < count && load<u32>(at, MAP_START) < vaddr + <u32>length) return EEXIST;
+
+  const arena = <usize>load<u32>(mm, MM_ARENA);
+  const vma = arena_alloc(arena, VMA_BYTES);
+  if (vma == 0) return ENOMEM;
+  const text = arena_alloc(arena, length);
+  if (text == 0) {
+    arena_free(arena, vma, VMA_BYTES);
+    return ENOMEM;
+  }
+  memory.copy(text, <usize>load<u32>(inode, INODE_DATA) + <usize>pgoff, length);
+  store<u32>(vma, vaddr, VM_START);
+  store<u32>(vma, vaddr + <u32>length, VM_END);
+  store<i32>(vma, pgoff, VM_PGOFF);
+  store<u32>(vma, <u32>inode, VM_INODE);
+  store<u32>(vma, <u32>text, VM_TEXT);
+  store<u32>(vma, <u32>mm, VM_MM);
+
+  memory.copy(at + MAP_BYTES, at, <usize>((count - index) * MAP_BYTES));
+  store<u32>(at, vaddr, MAP_START);
+  store<u32>(at, vaddr + <u32>length, MAP_END);
+  store<u32>(at, <u32>vma, MAP_VMA);
+  store<i32>(mm, count + 1, MAP_COUNT);
+
+  i_mmap_lock(inode);
+  store<u32>(vma, load<u32>(inode, I_MMAP), VM_NEXT);
+  store<u32>(inode, <u32>vma, I_MMAP);
+  i_mmap_unlock(inode);
+  store<u32>(out, <u32>vma);
+  return 0;
+}
+
+// mmap_lock held for writing.
+function remove_map(mm: usize, index: i32): void {
+  const at = <usize>load<u32>(mm, MM_MAPS) + <usize>(index * MAP_BYTES);
+  const vma = <usize>load<u32>(at, MAP_VMA);
+  const inode = <usize>load<u32>(vma, VM_INODE);
+  i_mmap_lock(inode);
+  let link = inode + I_MMAP;
+  while (<usize>load<u32>(link) != vma) link = <usize>load<u32>(link) + VM_NEXT;
+  store<u32>(link, load<u32>(vma, VM_NEXT));
+  i_mmap_unlock(inode);
+
+  const count = load<i32>(mm, MAP_COUNT) - 1;
+  memory.copy(at, at + MAP_BYTES, <usize>((count - index) * MAP_BYTES));
+  store<i32>(mm, count, MAP_COUNT);
+  const arena = <usize>load<u32>(mm, MM_ARENA);
+  const length = vma_length(vma);
+  arena_free(arena, <usize>load<u32>(vma, VM_TEXT), length);
+  arena_free(arena, vma, VMA_BYTES);
+}
+
+/**
+ * Removes the mapping that begins at `vaddr`; mmap_lock held for writing. EINVAL: there is none.
+ * Its text is gone: no task may be executing in it.
+ */
+export function munmap_region(mm: usize, vaddr: u32): i32 {
+  const index = map_index(mm, vaddr);
+  if (index == load<i32>(mm, MAP_COUNT)) return EINVAL;
+  const at = <usize>load<u32>(mm, MM_MAPS) + <usize>(index * MAP_BYTES);
+  if (load<u32>(at, MAP_START) != vaddr) return EINVAL;
+  remove_map(mm, index);
+  return 0;
+}

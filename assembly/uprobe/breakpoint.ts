@@ -1,0 +1,126 @@
+// Breakpoints in mappings: one trap byte in a mapping's private text per probed instruction.
+//
+// The byte is accessed atomically by all sides: running tasks fetch it, registration sets and
+// clears it under mmap_lock held for writing, a handler's removal clears it under mmap_lock held
+// for reading (two such removals store the same byte).
+
+import { EEXIST, EINVAL, INSN_NOP, INSN_PUSH, INSN_RET, INSN_TRAP } from "../layout";
+import { load32, load8, store32, store8 } from "../atomics";
+import { INODE_DATA } from "../mm/inode";
+import { mm_set_has_uprobes, mmap_region, mmap_write_lock, mmap_write_unlock } from "../mm/mm";
+import { offset_to_vaddr, text_ptr, vma_first_offset, vma_length, VM_INODE, VM_MM } from "../mm/mm";
+import { mutex_lock, mutex_unlock } from "../sync/mutex";
+import { down_write, up_write } from "../sync/rwsem";
+import { filter_chain } from "./consumer";
+import { CONSUMER_RWSEM, FLAGS, INSN, mmap_mutex, put_uprobe, table_kind } from "./table";
+import { first_at_or_after, get_uprobe, treelock_read, treeunlock_read } from "./table";
+import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
+
+/** UPROBE_COPY_INSN: the displaced instruction has been copied and analysed. */
+export const COPY_INSN = 1;
+
+/** arch_uprobe_analyze_insn: whether the instruction can be probed. */
+function analyze_insn(opcode: i32): i32 {
+  return opcode == INSN_NOP || opcode == INSN_PUSH || opcode == INSN_RET ? 0 : EINVAL;
+}
+
+/**
+ * prepare_uprobe: copies the displaced instruction, once. EINVAL: not an instruction that can be
+ * probed; EEXIST: the file itself has a trap there.
+ */
+export function prepare_uprobe(u: usize): i32 {
+  if ((load32(u + FLAGS) & COPY_INSN) != 0) return 0;
+  let rc = 0;
+  down_write(u + CONSUMER_RWSEM);
+  if ((load32(u + FLAGS) & COPY_INSN) == 0) {
+    const inode = <usize>load<u32>(u, UPROBE_INODE);
+    const data = <usize>load<u32>(inode, INODE_DATA);
+    // plain: the file's bytes never change.
+    const opcode = <i32>load<u8>(data + <usize>load<i32>(u, UPROBE_OFFSET));
+    rc = opcode == INSN_TRAP ? EEXIST : analyze_insn(opcode);
+    if (rc == 0) {
+      // plain: [A] the instruction first, [B] then the flag that lets hits read it. Pairs with [C]
+      // [D] in hit.ts: no hit sees the flag and an instruction that is not there yet (C5).
+      store<u8>(u, <u8>opcode, INSN); // A
+      store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN); // B
+    }
+  }
+  up_write(u + CONSUMER_RWSEM);
+  return rc;
+}
+
+/** install_breakpoint: mmap_lock held for writing. */
+export function install_breakpoint(u: usize, vma: usize, vaddr: u32): i32 {
+  const rc = prepare_uprobe(u);
+  if (rc != 0) return rc;
+  // plain: the VMA's fields, under mmap_lock.
+  mm_set_has_uprobes(<usize>load<u32>(vma, VM_MM));
+  store8(text_ptr(vma, vaddr), INSN_TRAP);
+  return 0;
+}
+
+/** remove_breakpoint: the original instruction is back. mmap_lock held. */
+export function remove_breakpoint(u: usize, vma: usize, vaddr: u32): void {
+  // plain: written before COPY_INSN, which was set before the breakpoint was.
+  store8(text_ptr(vma, vaddr), <i32>load<u8>(u, INSN));
+}
+
+/** is_trap_at_addr; mmap_lock held. */
+// @ts-ignore: decorator
+@inline
+export function is_trap_at(vma: usize, vaddr: u32): bool {
+  return load8(text_ptr(vma, vaddr)) == INSN_TRAP;
+}
+
+/**
+ * uprobe_mmap: patches a new mapping with the breakpoints of all probes of its file. mmap_lock
+ * held for writing; the caller has just linked the VMA into its inode's i_mmap, so that a
+ * registration that comes later finds it there, and one that came before is in the tree (C12).
+ */
+function uprobe_mmap(table: usize, vma: usize): i32 {
+  // plain: VMA and keys never change while linked; the walk is under treelock.
+  const mm = <usize>load<u32>(vma, VM_MM);
+  const inode = <usize>load<u32>(vma, VM_INODE);
+  const first = vma_first_offset(vma);
+  const end = first + vma_length(vma);
+  const kind = table_kind(table);
+  let rc = 0;
+  mutex_lock(mmap_mutex(table, inode));
+  // One probe at a time instead of the kernel's list of them: no memory is needed, and the next
+  // key is found again after the lock was dropped.
+  let offset = first;
+  while (rc == 0 && offset < end) {
+    treelock_read(table, kind);
+    const u = first_at_or_after(table, inode, offset);
+    if (u == 0 || load<i32>(u, UPROBE_OFFSET) >= end) {
+      treeunlock_read(table, kind);
+      break;
+    }
+    get_uprobe(u);
+    treeunlock_read(table, kind);
+    offset = load<i32>(u, UPROBE_OFFSET) + 1;
+    if (filter_chain(u, mm)) {
+      rc = install_breakpoint(u, vma, offset_to_vaddr(vma, offset - 1));
+    }
+    put_uprobe(table, u);
+  }
+  mutex_unlock(mmap_mutex(table, inode));
+  return rc;
+}
+
+/** mmap: maps a part of a file and patches it. Errors as mmap_region's; `out` is scratch. */
+export function vm_mmap(
+  table: usize,
+  mm: usize,
+  inode: usize,
+  vaddr: u32,
+  length: i32,
+  pgoff: i32,
+  out: usize,
+): i32 {
+  mmap_write_lock(mm);
+  let rc = mmap_region(mm, inode, vaddr, length, pgoff, out);
+  if (rc == 0) rc = uprobe_mmap(table, <usize>load<u32>(out)); // plain: just written by this CPU
+  mmap_write_unlock(mm);
+  return rc;
+}

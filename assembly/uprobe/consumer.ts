@@ -1,0 +1,195 @@
+// Consumers: who wants the hits of a uprobe, and where the hits go.
+//
+// consumer (struct uprobe_consumer inside struct trace_uprobe, 192 bytes)
+//   offset  bytes  content
+//        0      4  next consumer of the same uprobe
+//        4      4  CONSUMER_MAGIC; CONSUMER_DEAD_MAGIC once unregistered
+//        8      8  sink, uprobe
+//       16      4  filter_mm: only this address space gets the breakpoint; 0 any
+//       20      8  limited (0, 1), then hits still wanted: "remove after N"
+//       64      4  nhit (tu->nhit): shared, on the line after the links as in the kernel
+//      128     16  filter rwlock, then filter_task: only this task's hits count; 0 any
+//
+// sink (what a BPF map is to the kernel's bench): a block per CPU, so that counting is private
+//        0     12  handler kind, bytes between blocks, address of CPU 0's block
+//       12      8  number of blocks, arena
+//
+// The list of a uprobe is changed under register_rwsem and consumer_rwsem, both for writing, and
+// walked by hits under register_rwsem, by filter_chain under consumer_rwsem.
+//
+// plain: links are accessed under those semaphores; a sink's block is its CPU's own, and readers
+// take snapshots; nhit is a plain increment on a shared line because the kernel's is (kernel.md
+// 0.2): concurrent hits lose counts, nothing depends on it, and its cost is the point.
+
+import { CONSUMER_DEAD_MAGIC, CONSUMER_MAGIC, CONSUMER_NHIT, FAULT_CONSUMER_FREED } from "../layout";
+import { HANDLER_HIST, SINK_AREA, SINK_BUCKETS, SINK_BUCKET_COUNT, SINK_HITS } from "../layout";
+import { SINK_KIND, SINK_STRIDE, STRIDE, TASK_DI } from "../layout";
+import { add32, load32, store32 } from "../atomics";
+import { this_cpu } from "../cpu";
+import { arena_alloc, arena_free } from "../mm/arena";
+import { read_lock, read_unlock, rwlock_init } from "../sync/rwlock";
+import { down_read, down_write, up_read, up_write } from "../sync/rwsem";
+import { raise_slow } from "./fault";
+import { CONSUMERS, CONSUMER_RWSEM } from "./table";
+import { TASK_PID } from "./task";
+
+export const CONSUMER_NEXT = 0;
+const CONSUMER_STATE = 4;
+const CONSUMER_SINK = 8;
+export const CONSUMER_UPROBE = 12;
+const FILTER_MM = 16;
+const LIMITED = 20;
+const REMAINING = 24;
+const FILTER_LOCK = 128;
+const FILTER_TASK = 144;
+const CONSUMER_BYTES = 192;
+
+const SINK_BLOCKS = 12;
+const SINK_ARENA = 16;
+const SINK_BYTES = 64;
+
+// What a handler says, one bit each.
+/** The handler ran and took the hit. */
+export const RC_HANDLED = 1;
+/** UPROBE_HANDLER_REMOVE: this consumer wants no breakpoint in this address space any more. */
+export const RC_REMOVE = 2;
+
+/** Counters for `cpus` CPUs. 0: the arena is full. */
+export function sink_create(arena: usize, kind: i32, cpus: i32): usize {
+  const bytes = SINK_BUCKETS + SINK_BUCKET_COUNT * 8;
+  const stride = kind == HANDLER_HIST ? (bytes + STRIDE - 1) & -STRIDE : STRIDE;
+  const area = arena_alloc(arena, stride * cpus);
+  if (area == 0) return 0;
+  const sink = arena_alloc(arena, SINK_BYTES);
+  if (sink == 0) {
+    arena_free(arena, area, stride * cpus);
+    return 0;
+  }
+  store<i32>(sink, kind, SINK_KIND);
+  store<i32>(sink, stride, SINK_STRIDE);
+  store<u32>(sink, <u32>area, SINK_AREA);
+  store<i32>(sink, cpus, SINK_BLOCKS);
+  store<u32>(sink, <u32>arena, SINK_ARENA);
+  return sink;
+}
+
+/** No consumer may still use it. */
+export function sink_destroy(sink: usize): void {
+  const arena = <usize>load<u32>(sink, SINK_ARENA);
+  const bytes = load<i32>(sink, SINK_STRIDE) * load<i32>(sink, SINK_BLOCKS);
+  arena_free(arena, <usize>load<u32>(sink, SINK_AREA), bytes);
+  arena_free(arena, sink, SINK_BYTES);
+}
+
+/**
+ * A consumer that is not registered yet. `filter_task`, `filter_mm`: 0 takes all. `limit`: takes
+ * exactly that many hits, then asks for removal; 0 takes all. Returns 0 if the arena is full.
+ */
+export function consumer_create(
+  arena: usize,
+  sink: usize,
+  filter_task: i32,
+  filter_mm: usize,
+  limit: i32,
+): usize {
+  const c = arena_alloc(arena, CONSUMER_BYTES);
+  if (c == 0) return 0;
+  store32(c + CONSUMER_STATE, CONSUMER_MAGIC);
+  store<u32>(c, <u32>sink, CONSUMER_SINK);
+  store<u32>(c, <u32>filter_mm, FILTER_MM);
+  store<i32>(c, limit > 0 ? 1 : 0, LIMITED);
+  store32(c + REMAINING, limit);
+  rwlock_init(c + FILTER_LOCK);
+  store<i32>(c, filter_task, FILTER_TASK);
+  return c;
+}
+
+/** From here on a handler that still runs on it is a fault: its unregister has returned. */
+export function consumer_kill(c: usize): void {
+  store32(c + CONSUMER_STATE, CONSUMER_DEAD_MAGIC);
+}
+export function consumer_free(arena: usize, c: usize): void {
+  arena_free(arena, c, CONSUMER_BYTES);
+}
+
+/** consumer_filter: does this consumer want a breakpoint in `mm`? */
+export function consumer_filter(c: usize, mm: usize): bool {
+  if (load<i32>(c, LIMITED) != 0 && load32(c + REMAINING) <= 0) return false;
+  const only = <usize>load<u32>(c, FILTER_MM);
+  return only == 0 || only == mm;
+}
+
+/** filter_chain: does any consumer want a breakpoint in `mm`? (C11) */
+export function filter_chain(u: usize, mm: usize): bool {
+  let wanted = false;
+  down_read(u + CONSUMER_RWSEM);
+  for (let c = <usize>load<u32>(u, CONSUMERS); c != 0; c = <usize>load<u32>(c, CONSUMER_NEXT)) {
+    if (consumer_filter(c, mm)) {
+      wanted = true;
+      break;
+    }
+  }
+  up_read(u + CONSUMER_RWSEM);
+  return wanted;
+}
+
+/** consumer_add: to the head of the list. register_rwsem held for writing. */
+export function consumer_add(u: usize, c: usize): void {
+  down_write(u + CONSUMER_RWSEM);
+  store<u32>(c, load<u32>(u, CONSUMERS), CONSUMER_NEXT);
+  store<u32>(c, <u32>u, CONSUMER_UPROBE);
+  store<u32>(u, <u32>c, CONSUMERS);
+  up_write(u + CONSUMER_RWSEM);
+}
+
+/** consumer_del: false if it is not in the list. register_rwsem held for writing. */
+export function consumer_del(u: usize, c: usize): bool {
+  let found = false;
+  down_write(u + CONSUMER_RWSEM);
+  let link = u + CONSUMERS;
+  for (let at = <usize>load<u32>(link); at != 0; at = <usize>load<u32>(link)) {
+    if (at == c) {
+      store<u32>(link, load<u32>(c, CONSUMER_NEXT));
+      found = true;
+      break;
+    }
+    link = at + CONSUMER_NEXT;
+  }
+  up_write(u + CONSUMER_RWSEM);
+  return found;
+}
+
+/**
+ * uprobe_dispatcher: one hit for one consumer; RC_ bits. In the kernel's order: nhit, then the
+ * filter under its rwlock (v6.9: also for unfiltered probes), then the program.
+ */
+export function uprobe_dispatcher(c: usize, task: usize): i32 {
+  if (load32(c + CONSUMER_STATE) != CONSUMER_MAGIC) raise_slow(FAULT_CONSUMER_FREED);
+  store<i32>(c, load<i32>(c, CONSUMER_NHIT) + 1, CONSUMER_NHIT);
+
+  read_lock(c + FILTER_LOCK);
+  const only = load<i32>(c, FILTER_TASK);
+  read_unlock(c + FILTER_LOCK);
+  if (only != 0 && only != load<i32>(task, TASK_PID)) return 0;
+
+  let rc = RC_HANDLED;
+  if (load<i32>(c, LIMITED) != 0) {
+    // Exactly N hits are taken, however many CPUs come at once.
+    const before = add32(c + REMAINING, -1);
+    if (before <= 0) {
+      add32(c + REMAINING, 1);
+      return RC_REMOVE;
+    }
+    if (before == 1) rc |= RC_REMOVE;
+  }
+  const sink = <usize>load<u32>(c, CONSUMER_SINK);
+  const block =
+    <usize>load<u32>(sink, SINK_AREA) + <usize>(this_cpu() * load<i32>(sink, SINK_STRIDE));
+  store<i64>(block, load<i64>(block, SINK_HITS) + 1, SINK_HITS);
+  if (load<i32>(sink, SINK_KIND) == HANDLER_HIST) {
+    const length = 64 - <i32>clz(load<i64>(task, TASK_DI));
+    const bucket = block + SINK_BUCKETS + <usize>(length << 3);
+    store<i64>(bucket, load<i64>(bucket) + 1);
+  }
+  return rc;
+}

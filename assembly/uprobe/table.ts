@@ -1,0 +1,265 @@
+// The probe table: uprobes_tree under uprobes_treelock, keyed (inode, offset).
+//
+//   offset  bytes  content
+//        0      4  uprobes_tree: root
+//        8     16  uprobes_treelock: a queued spinlock or a queued rwlock (kind)
+//                  root and lock are neighbours, as the kernel's two static variables are
+//       64      4  kind, a TABLE_ constant: fixed at init
+//       68      4  arena
+//       72      8  uprobes alive (allocated, not yet freed), most allowed
+//       80      4  uprobes in the tree
+//      128     40  dup_mmap_sem: registration against fork of address spaces
+//      192  13*64  uprobes_mmap_mutex[inode hash]: patching of new mappings
+//
+// plain: the tree is accessed under treelock; kind, arena and the limit never change after init.
+
+import { TABLE_ALIVE, TABLE_IN_TREE, TABLE_RWLOCK, TABLE_SPINLOCK, UPROBE_FREED_MAGIC } from "../layout";
+import { FAULT_DOUBLE_ERASE, FAULT_REFCOUNT, UPROBE_MAGIC } from "../layout";
+import { add32, load32 } from "../atomics";
+import { arena_alloc, arena_free } from "../mm/arena";
+import { mutex_init } from "../sync/mutex";
+import { qspin_init, qspin_lock, qspin_unlock } from "../sync/qspinlock";
+import { refcount_dec_and_test, refcount_inc, refcount_set } from "../sync/refcount";
+import { read_lock, read_unlock, rwlock_init, write_lock, write_unlock } from "../sync/rwlock";
+import { rwsem_init } from "../sync/rwsem";
+import { raise_slow } from "./fault";
+import { rb_clear_node, rb_empty_node, rb_erase, rb_insert_color, rb_left } from "./rbtree";
+import { rb_left_link, rb_link_node, rb_right, rb_right_link } from "./rbtree";
+
+const TREE = 0;
+const TREELOCK = 8;
+const KIND = 64;
+const TABLE_ARENA = 68;
+const MAX = 76;
+const DUP_MMAP_SEM = 128;
+const MMAP_MUTEX = 192;
+const MMAP_MUTEXES = 13; // UPROBES_HASH_SZ
+export const TABLE_BYTES = 192 + MMAP_MUTEXES * 64;
+
+// struct uprobe, the kernel's places (v6.9, 64-bit): rb_node, ref and the head of register_rwsem
+// share a line, and the walk of other CPUs reads the links on it. On purpose: the published
+// "before" figures depend on that false sharing.
+//
+//   offset  bytes  content
+//        0     24  rb_node
+//       24      4  ref
+//       32     40  register_rwsem
+//       72     40  consumer_rwsem
+//      128      8  consumers: list, changed under both semaphores
+//      136      8  inode, the key's first half
+//      144      8  offset, the second
+//      160      8  flags
+//      168      1  the displaced instruction
+//      172      4  UPROBE_MAGIC, or UPROBE_FREED_MAGIC
+const REF = 24;
+export const REGISTER_RWSEM = 32;
+export const CONSUMER_RWSEM = 72;
+export const CONSUMERS = 128;
+export const UPROBE_INODE = 136;
+export const UPROBE_OFFSET = 144;
+export const FLAGS = 160;
+export const INSN = 168;
+export const MAGIC = 172;
+const UPROBE_BYTES = 192;
+
+export function table_init(table: usize, arena: usize, kind: i32, max: i32): void {
+  memory.fill(table, 0, TABLE_BYTES);
+  if (kind == TABLE_SPINLOCK) qspin_init(table + TREELOCK);
+  else rwlock_init(table + TREELOCK);
+  rwsem_init(table + DUP_MMAP_SEM);
+  for (let i = 0; i < MMAP_MUTEXES; i++) mutex_init(table + MMAP_MUTEX + <usize>(i * 64));
+  store<i32>(table, kind, KIND);
+  store<u32>(table, <u32>arena, TABLE_ARENA);
+  store<i32>(table, max, MAX);
+}
+
+export function table_arena(table: usize): usize {
+  return <usize>load<u32>(table, TABLE_ARENA);
+}
+export function dup_mmap_sem(table: usize): usize {
+  return table + DUP_MMAP_SEM;
+}
+/** uprobes_mmap_hash: the mutex that keeps two new mappings of a file from patching at once. */
+export function mmap_mutex(table: usize, inode: usize): usize {
+  return table + MMAP_MUTEX + <usize>(((<u32>inode >> 6) % MMAP_MUTEXES) * 64);
+}
+
+// The lock's kind as a compile-time constant on the hit path, at run time elsewhere.
+// @ts-ignore: decorator
+@inline
+export function treelock_read(table: usize, kind: i32): void {
+  if (kind == TABLE_SPINLOCK) qspin_lock(table + TREELOCK);
+  else read_lock(table + TREELOCK);
+}
+// @ts-ignore: decorator
+@inline
+export function treeunlock_read(table: usize, kind: i32): void {
+  if (kind == TABLE_SPINLOCK) qspin_unlock(table + TREELOCK);
+  else read_unlock(table + TREELOCK);
+}
+export function table_kind(table: usize): i32 {
+  return load<i32>(table, KIND);
+}
+export function treelock_write(table: usize): void {
+  if (table_kind(table) == TABLE_SPINLOCK) qspin_lock(table + TREELOCK);
+  else write_lock(table + TREELOCK);
+}
+export function treeunlock_write(table: usize): void {
+  if (table_kind(table) == TABLE_SPINLOCK) qspin_unlock(table + TREELOCK);
+  else write_unlock(table + TREELOCK);
+}
+export function table_tree(table: usize): usize {
+  return table + TREE;
+}
+
+// Keys order by inode, then by offset.
+// @ts-ignore: decorator
+@inline
+function is_before(inode: usize, offset: i32, u: usize): bool {
+  const other = <usize>load<u32>(u, UPROBE_INODE);
+  return inode != other ? inode < other : offset < load<i32>(u, UPROBE_OFFSET);
+}
+// @ts-ignore: decorator
+@inline
+function is_key(inode: usize, offset: i32, u: usize): bool {
+  return offset == load<i32>(u, UPROBE_OFFSET) && inode == <usize>load<u32>(u, UPROBE_INODE);
+}
+
+// __find_uprobe; treelock held.
+// @ts-ignore: decorator
+@inline
+function search(table: usize, inode: usize, offset: i32): usize {
+  let n = <usize>load<u32>(table, TREE);
+  while (n != 0) {
+    if (is_key(inode, offset, n)) return n;
+    n = is_before(inode, offset, n) ? rb_left(n) : rb_right(n);
+  }
+  return 0;
+}
+
+/** get_uprobe: one more reference on a uprobe that the caller knows to be alive. */
+// @ts-ignore: decorator
+@inline
+export function get_uprobe(u: usize): void {
+  if (!refcount_inc(u + REF)) raise_slow(FAULT_REFCOUNT);
+}
+
+/** put_uprobe: drops a reference; the last one frees. Nobody can find it any more by then. */
+// @ts-ignore: decorator
+@inline
+export function put_uprobe(table: usize, u: usize): void {
+  if (refcount_dec_and_test(u + REF)) free_uprobe_slow(table, u);
+}
+
+function free_uprobe_slow(table: usize, u: usize): void {
+  if (!rb_empty_node(u)) raise_slow(FAULT_REFCOUNT); // the tree still has it
+  if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_REFCOUNT); // freed twice
+  store<i32>(u, UPROBE_FREED_MAGIC, MAGIC);
+  arena_free(<usize>load<u32>(table, TABLE_ARENA), u, UPROBE_BYTES);
+  add32(table + TABLE_ALIVE, -1);
+}
+
+/** find_uprobe: the uprobe of a key with a reference for the caller, or 0. */
+// @ts-ignore: decorator
+@inline
+export function find_uprobe(table: usize, kind: i32, inode: usize, offset: i32): usize {
+  treelock_read(table, kind);
+  const u = search(table, inode, offset);
+  if (u != 0) get_uprobe(u);
+  treeunlock_read(table, kind);
+  return u;
+}
+
+/** Leftmost uprobe of the inode with offset >= `offset`, or 0; treelock held. */
+export function first_at_or_after(table: usize, inode: usize, offset: i32): usize {
+  let n = <usize>load<u32>(table, TREE);
+  let best: usize = 0;
+  while (n != 0) {
+    if (is_before(inode, offset, n) || is_key(inode, offset, n)) {
+      best = n;
+      n = rb_left(n);
+    } else {
+      n = rb_right(n);
+    }
+  }
+  return best != 0 && <usize>load<u32>(best, UPROBE_INODE) == inode ? best : 0;
+}
+
+/** uprobe_is_active: still in the tree. */
+export function uprobe_is_active(u: usize): bool {
+  return !rb_empty_node(u);
+}
+
+/**
+ * alloc_uprobe: the uprobe of a key with a reference for the caller; made and inserted if there is
+ * none (a new one has two references: the caller's and the tree's). 0: the table or the arena is
+ * full; the caller tells which by uprobe_limit_reached.
+ */
+export function alloc_uprobe(table: usize, inode: usize, offset: i32): usize {
+  const arena = <usize>load<u32>(table, TABLE_ARENA);
+  if (add32(table + TABLE_ALIVE, 1) >= load<i32>(table, MAX)) {
+    // Full for new keys; an existing key still takes consumers.
+    add32(table + TABLE_ALIVE, -1);
+    return find_uprobe(table, table_kind(table), inode, offset);
+  }
+  const u = arena_alloc(arena, UPROBE_BYTES);
+  if (u == 0) {
+    add32(table + TABLE_ALIVE, -1);
+    return find_uprobe(table, table_kind(table), inode, offset);
+  }
+  store<u32>(u, <u32>inode, UPROBE_INODE);
+  store<i32>(u, offset, UPROBE_OFFSET);
+  store<i32>(u, UPROBE_MAGIC, MAGIC);
+  rwsem_init(u + REGISTER_RWSEM);
+  rwsem_init(u + CONSUMER_RWSEM);
+  rb_clear_node(u);
+  refcount_set(u + REF, 2);
+
+  const cur = insert_uprobe(table, u, inode, offset);
+  if (cur != u) {
+    arena_free(arena, u, UPROBE_BYTES);
+    add32(table + TABLE_ALIVE, -1);
+  }
+  return cur;
+}
+
+/** True if no further uprobe may be made, whatever the arena has. */
+export function uprobe_limit_reached(table: usize): bool {
+  return load32(table + TABLE_ALIVE) >= load<i32>(table, MAX);
+}
+
+// Inserts `u`, or takes a reference on the uprobe that already has the key and returns that.
+function insert_uprobe(table: usize, u: usize, inode: usize, offset: i32): usize {
+  treelock_write(table);
+  let link = table + TREE;
+  let parent: usize = 0;
+  for (let n = <usize>load<u32>(link); n != 0; n = <usize>load<u32>(link)) {
+    if (is_key(inode, offset, n)) {
+      get_uprobe(n);
+      treeunlock_write(table);
+      return n;
+    }
+    parent = n;
+    link = is_before(inode, offset, n) ? rb_left_link(n) : rb_right_link(n);
+  }
+  rb_link_node(u, parent, link);
+  rb_insert_color(table + TREE, u);
+  add32(table + TABLE_IN_TREE, 1);
+  treeunlock_write(table);
+  return u;
+}
+
+/** delete_uprobe: out of the tree, and the tree's reference with it. register_rwsem held. */
+export function delete_uprobe(table: usize, u: usize): void {
+  if (!uprobe_is_active(u)) {
+    raise_slow(FAULT_DOUBLE_ERASE);
+    return;
+  }
+  treelock_write(table);
+  rb_erase(table + TREE, u);
+  add32(table + TABLE_IN_TREE, -1);
+  treeunlock_write(table);
+  // Not before the erase: whoever sees an inactive uprobe must not find it in the tree (C3).
+  rb_clear_node(u);
+  put_uprobe(table, u);
+}

@@ -1,0 +1,64 @@
+// Formatting an engine, and attaching an instance to it.
+//
+// plain: engine_init runs before any other CPU knows the engine; afterwards these words are
+// read-only (the thread that starts the workers orders them: postMessage happens before receipt).
+
+import { ABI_VERSION, CPUS_MAX, EINVAL, ENGINE_MAGIC, ENOMEM, HDR_ABI, HDR_ARENA } from "../layout";
+import { HDR_BYTES, HDR_CPUS, HDR_MAGIC, HDR_PERCPU, HDR_TABLE, HDR_TRAP_UNITS } from "../layout";
+import { HEADER_BYTES, PERCPU_BYTES, RING_BYTES, STRIDE, TABLE_RWLOCK } from "../layout";
+import { cpu_init } from "../cpu";
+import { ARENA_HEADER_BYTES, arena_alloc, arena_init } from "../mm/arena";
+import { set_engine } from "../uprobe/fault";
+import { TABLE_BYTES, table_init } from "../uprobe/table";
+
+/** Areas besides the measuring CPUs': the housekeeper's and the orchestrator's. */
+const EXTRA_AREAS = 2;
+
+/**
+ * Formats [base, base + bytes) as an engine of `cpus` measuring CPUs, with a probe table of kind
+ * `table_kind` (TABLE_ constant) for at most `uprobes_max` probes. CPU number `cpus` is the
+ * housekeeper, `cpus + 1` the orchestrator. EINVAL: an argument is out of range, base or size is
+ * not a multiple of STRIDE. ENOMEM: the size does not even hold the engine's own structures.
+ */
+export function engine_init(
+  base: usize,
+  bytes: i32,
+  cpus: i32,
+  table_kind: i32,
+  uprobes_max: i32,
+  trap_units: i32,
+): i32 {
+  if (cpus < 1 || cpus > CPUS_MAX || uprobes_max < 0 || trap_units < 0) return EINVAL;
+  if (table_kind < 0 || table_kind > TABLE_RWLOCK) return EINVAL;
+  if (base % STRIDE != 0 || bytes % STRIDE != 0) return EINVAL;
+  const percpu = base + HEADER_BYTES + RING_BYTES;
+  const arena = percpu + <usize>((cpus + EXTRA_AREAS) * PERCPU_BYTES);
+  const end = base + <usize>bytes;
+  if (bytes < 0 || arena + ARENA_HEADER_BYTES + TABLE_BYTES > end) return ENOMEM;
+
+  memory.fill(base, 0, arena - base);
+  arena_init(arena, end);
+  const table = arena_alloc(arena, TABLE_BYTES);
+  if (table == 0) return ENOMEM;
+  set_engine(base);
+  table_init(table, arena, table_kind, uprobes_max);
+  store<i32>(base, ABI_VERSION, HDR_ABI);
+  store<i32>(base, cpus, HDR_CPUS);
+  store<i32>(base, bytes, HDR_BYTES);
+  store<u32>(base, <u32>percpu, HDR_PERCPU);
+  store<u32>(base, <u32>arena, HDR_ARENA);
+  store<u32>(base, <u32>table, HDR_TABLE);
+  store<i32>(base, trap_units, HDR_TRAP_UNITS);
+  store<i32>(base, ENGINE_MAGIC, HDR_MAGIC);
+  return 0;
+}
+
+/** Makes this instance CPU `cpu` of the engine at `base`. EINVAL: no engine, or no such CPU. */
+export function engine_attach(base: usize, cpu: i32): i32 {
+  if (load<i32>(base, HDR_MAGIC) != ENGINE_MAGIC) return EINVAL;
+  if (load<i32>(base, HDR_ABI) != ABI_VERSION) return EINVAL;
+  if (cpu < 0 || cpu >= load<i32>(base, HDR_CPUS) + EXTRA_AREAS) return EINVAL;
+  set_engine(base);
+  cpu_init(<usize>load<u32>(base, HDR_PERCPU), cpu);
+  return 0;
+}

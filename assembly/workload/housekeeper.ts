@@ -1,0 +1,202 @@
+// The housekeeper: one extra CPU that executes the orchestrator's commands, one after the other.
+//
+// The ring has one producer and one consumer. The producer [A] fills a slot, [B] raises HEAD,
+// [C] notifies. The consumer [D] reads HEAD, executes, [E] stores the result, [F] raises TAIL.
+// Forbidden: a command executed before its arguments are there (A before B, B before D's read), a
+// result read before it is there (E before F). A notify that comes between D and the sleep is not
+// lost: the sleep's own comparison of HEAD sees B.
+//
+// plain: slots between TAIL and HEAD are the consumer's, all others the producer's.
+
+import { EBUSY, EINVAL, ENOMEM, ETIMEDOUT, FAULT_TREE, HDR_ARENA, HDR_CPUS, HDR_TABLE } from "../layout";
+import { HEADER_BYTES, OP_ALLOC, OP_CHECK_TREE, OP_CHURN, OP_CHURN_CREATE } from "../layout";
+import { OP_CHURN_DESTROY, OP_FREE, OP_INODE_CREATE, OP_INODE_DESTROY, OP_MM_CREATE } from "../layout";
+import { OP_MM_DESTROY, OP_MMAP, OP_MUNMAP, OP_NOP, OP_REGISTER, OP_REGISTER_MANY } from "../layout";
+import { OP_SINK_CREATE, OP_SINK_DESTROY, OP_STOP, OP_TASK_CREATE, OP_TASK_DESTROY } from "../layout";
+import { OP_UNREGISTER, RING_HEAD, RING_SLOT_BYTES, RING_SLOTS, RING_SLOTS_AT } from "../layout";
+import { RING_TAIL, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
+import { load32, store32 } from "../atomics";
+import { arena_alloc, arena_free } from "../mm/arena";
+import { inode_create, inode_destroy } from "../mm/inode";
+import { mm_create, mm_put, mmap_write_lock, mmap_write_unlock, munmap_region } from "../mm/mm";
+import { park } from "../sync/park";
+import { vm_mmap } from "../uprobe/breakpoint";
+import { consumer_create, consumer_free, consumer_kill, CONSUMER_UPROBE } from "../uprobe/consumer";
+import { sink_create, sink_destroy } from "../uprobe/consumer";
+import { raise_slow, this_engine } from "../uprobe/fault";
+import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
+import { uprobe_register, uprobe_unregister } from "../uprobe/register";
+import { table_tree, treelock_write, treeunlock_write } from "../uprobe/table";
+import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
+import { task_create, task_destroy } from "../uprobe/task";
+import { churn_create, churn_destroy, churn_probes } from "./churn";
+
+// An address, or ENOMEM for 0.
+function address_or(p: usize, otherwise: i32): i32 {
+  return p == 0 ? otherwise : <i32>p;
+}
+
+function register_one(
+  table: usize,
+  arena: usize,
+  inode: usize,
+  offset: i32,
+  sink: usize,
+  filter_task: i32,
+  filter_mm: usize,
+  limit: i32,
+): i32 {
+  const c = consumer_create(arena, sink, filter_task, filter_mm, limit);
+  if (c == 0) return ENOMEM;
+  const rc = uprobe_register(table, inode, offset, c);
+  if (rc == 0) return <i32>c;
+  consumer_free(arena, c);
+  return rc;
+}
+
+function register_many(
+  table: usize,
+  arena: usize,
+  inode: usize,
+  offset: i32,
+  stride: i32,
+  count: i32,
+  sink: usize,
+): i32 {
+  for (let i = 0; i < count; i++) {
+    const rc = register_one(table, arena, inode, offset + i * stride, sink, 0, 0, 0);
+    // Addresses above 2 GiB look negative: only the errno range is an error.
+    if (rc < 0 && rc >= ETIMEDOUT) return i == 0 ? rc : i;
+  }
+  return count;
+}
+
+function unregister_one(table: usize, arena: usize, c: usize): i32 {
+  const u = <usize>load<u32>(c, CONSUMER_UPROBE);
+  if (u == 0) return EINVAL;
+  const inode = <usize>load<u32>(u, UPROBE_INODE);
+  const rc = uprobe_unregister(table, inode, load<i32>(u, UPROBE_OFFSET), c);
+  consumer_kill(c);
+  consumer_free(arena, c);
+  return rc;
+}
+
+// Number of nodes; the rules of a red-black tree and the order of keys are checked on the way.
+function check_tree(table: usize): i32 {
+  treelock_write(table);
+  const root = <usize>load<u32>(table_tree(table));
+  let sound = rb_check(root, 0, 64) > 0;
+  let nodes = 0;
+  let before: usize = 0;
+  for (let n = rb_first(table_tree(table)); sound && n != 0; n = rb_next(n)) {
+    if (before != 0) {
+      const a = load<u32>(before, UPROBE_INODE);
+      const b = load<u32>(n, UPROBE_INODE);
+      const ordered = load<i32>(before, UPROBE_OFFSET) < load<i32>(n, UPROBE_OFFSET);
+      if (a > b || (a == b && !ordered)) sound = false;
+    }
+    before = n;
+    nodes++;
+  }
+  treeunlock_write(table);
+  if (!sound) raise_slow(FAULT_TREE);
+  return nodes;
+}
+
+function execute(slot: usize): i32 {
+  const engine = this_engine();
+  const arena = <usize>load<u32>(engine, HDR_ARENA);
+  const table = <usize>load<u32>(engine, HDR_TABLE);
+  const cpus = load<i32>(engine, HDR_CPUS) + 1; // sinks count the housekeeper's own hits too
+  const a = slot + SLOT_ARGS;
+  const a0 = load<u32>(a);
+  const a1 = load<u32>(a, 4);
+  const a2 = load<u32>(a, 8);
+  const a3 = load<u32>(a, 12);
+  const a4 = load<u32>(a, 16);
+  const a5 = load<u32>(a, 20);
+  const a6 = load<u32>(a, 24);
+  switch (load<i32>(slot, SLOT_OP)) {
+    case OP_NOP:
+      return 0;
+    case OP_ALLOC:
+      return address_or(arena_alloc(arena, <i32>a0), ENOMEM);
+    case OP_FREE:
+      arena_free(arena, a0, <i32>a1);
+      return 0;
+    case OP_INODE_CREATE:
+      return address_or(inode_create(arena, <i32>a0, <i32>a1), ENOMEM);
+    case OP_INODE_DESTROY:
+      return inode_destroy(a0) ? 0 : EBUSY;
+    case OP_MM_CREATE:
+      return address_or(mm_create(arena, <i32>a0), ENOMEM);
+    case OP_MM_DESTROY:
+      mm_put(a0);
+      return 0;
+    case OP_MMAP:
+      // The slot's own last word is the scratch for the VMA's address.
+      return vm_mmap(table, a0, a1, a2, <i32>a3, <i32>a4, slot + RING_SLOT_BYTES - 4);
+    case OP_MUNMAP: {
+      mmap_write_lock(a0);
+      const rc = munmap_region(a0, a1);
+      mmap_write_unlock(a0);
+      return rc;
+    }
+    case OP_TASK_CREATE:
+      return address_or(
+        task_create(arena, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5),
+        ENOMEM,
+      );
+    case OP_TASK_DESTROY:
+      task_destroy(arena, a0);
+      return 0;
+    case OP_SINK_CREATE:
+      return address_or(sink_create(arena, <i32>a0, cpus), ENOMEM);
+    case OP_SINK_DESTROY:
+      sink_destroy(a0);
+      return 0;
+    case OP_REGISTER:
+      return register_one(table, arena, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5);
+    case OP_REGISTER_MANY:
+      return register_many(table, arena, a0, <i32>a1, <i32>a2, <i32>a3, a4);
+    case OP_UNREGISTER:
+      return unregister_one(table, arena, a0);
+    case OP_CHECK_TREE:
+      return check_tree(table);
+    case OP_CHURN_CREATE:
+      return address_or(
+        churn_create(a0, a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6, cpus),
+        ENOMEM,
+      );
+    case OP_CHURN_DESTROY:
+      churn_destroy(a0);
+      return 0;
+    case OP_CHURN:
+      churn_probes(a0, <i32>a1);
+      return 0;
+    default:
+      return EINVAL;
+  }
+}
+
+/**
+ * Executes what is in the ring; if it is empty, parks for at most `timeout_ns` first. Returns the
+ * number of commands executed, or -1 after OP_STOP.
+ */
+export function housekeeper_run(timeout_ns: i64): i32 {
+  const ring = this_engine() + HEADER_BYTES;
+  let tail = load32(ring + RING_TAIL);
+  if (load32(ring + RING_HEAD) == tail) park(ring + RING_HEAD, tail, timeout_ns);
+  let done = 0;
+  while (load32(ring + RING_HEAD) != tail) {
+    // [D] HEAD was raised: the slot is filled.
+    const slot = ring + RING_SLOTS_AT + <usize>((tail & (RING_SLOTS - 1)) * RING_SLOT_BYTES);
+    const stop = load<i32>(slot, SLOT_OP) == OP_STOP;
+    store<i32>(slot, stop ? 0 : execute(slot), SLOT_RESULT); // E
+    tail++;
+    store32(ring + RING_TAIL, tail); // F
+    if (stop) return -1;
+    done++;
+  }
+  return done;
+}

@@ -1,0 +1,129 @@
+// The bench's trigger: a task that calls one-instruction functions, some of them probed.
+//
+// Each round counts its trigger, calls a function, fetches its instruction and executes it; a trap
+// byte is a hit. Exactly one counter of outcome is raised per round, at the
+// point where that outcome is known: triggers = handled + filtered + missed.
+//
+// One entry a preset: the table's lock is a compile-time constant. A second one for more than one
+// site, which draws the next site from the task's generator.
+//
+// plain: everything of the task is private to its CPU (uprobe/task.ts); the engine's header is
+// read-only while CPUs run.
+
+import { HDR_TABLE, INSN_PUSH, INSN_RET, INSN_TRAP, TABLE_RWLOCK, TABLE_SPINLOCK } from "../layout";
+import { TASK_BP, TASK_DI, TASK_FILTERED, TASK_HANDLED, TASK_IP, TASK_MISSED_NO_CONSUMER, TASK_MISSED_NO_PROBE } from "../layout";
+import { TASK_MISSED_SIGTRAP, TASK_RESTARTS, TASK_SP, TASK_STACK_TOP } from "../layout";
+import { TASK_TRIGGERS } from "../layout";
+import { load8 } from "../atomics";
+import { this_engine } from "../uprobe/fault";
+import { handle_swbp, HIT_FILTERED, HIT_HANDLED, HIT_NO_CONSUMER, HIT_RESTART } from "../uprobe/hit";
+import { RETURN_ADDRESS, TASK_RANDOM, TASK_SITE0, TASK_SITES } from "../uprobe/task";
+import { TASK_STRIDE, TASK_TEXT } from "../uprobe/task";
+
+// @ts-ignore: decorator
+@inline
+function count(task: usize, counter: i32): void {
+  const at = task + <usize>counter;
+  store<i64>(at, load<i64>(at) + 1);
+}
+
+function count_trap_outcome(task: usize, outcome: i32): void {
+  if (outcome == HIT_FILTERED) count(task, TASK_FILTERED);
+  else if (outcome == HIT_NO_CONSUMER) count(task, TASK_MISSED_NO_CONSUMER);
+  else count(task, TASK_MISSED_SIGTRAP);
+}
+
+/** xorshift32: the next number of a task's generator. */
+// @ts-ignore: decorator
+@inline
+function next_random(task: usize): u32 {
+  let x = load<u32>(task, TASK_RANDOM);
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  store<u32>(task, x, TASK_RANDOM);
+  return x;
+}
+
+// One call of the function at `vaddr`: the return address is pushed, the instruction fetched and
+// executed. While nothing traps, the registers are the processor's (locals); the exception saves
+// them into the task (pt_regs). Returns a HIT_ constant, HIT_RESTART for "no trap".
+// @ts-ignore: decorator
+@inline
+function call(table: usize, kind: i32, task: usize, insn: usize, vaddr: u32, di: i32): i32 {
+  const sp = task + TASK_STACK_TOP - 8;
+  store<i64>(sp, <i64>RETURN_ADDRESS);
+  for (;;) {
+    const opcode = load8(insn);
+    if (opcode != INSN_TRAP) {
+      user_execute(task, sp, opcode);
+      return HIT_RESTART;
+    }
+    store<i64>(task, <i64>vaddr, TASK_IP);
+    store<i64>(task, <i64>sp, TASK_SP);
+    store<i64>(task, <i64>di, TASK_DI);
+    const outcome = handle_swbp(table, kind, task);
+    if (outcome != HIT_RESTART) return outcome;
+    count(task, TASK_RESTARTS);
+  }
+  return HIT_RESTART; // not reached; asc wants it
+}
+
+// The instruction without a probe: what is left of it once the registers are locals.
+// @ts-ignore: decorator
+@inline
+function user_execute(task: usize, sp: usize, opcode: i32): void {
+  if (opcode == INSN_PUSH) store<i64>(sp - 8, load<i64>(task, TASK_BP));
+  else if (opcode == INSN_RET) store<i64>(task, load<i64>(sp), TASK_IP);
+}
+
+/** One counted call outside of the bench's loop. */
+export function trigger_call(table: usize, kind: i32, task: usize, vaddr: u32): void {
+  count(task, TASK_TRIGGERS);
+  const insn = <usize>load<u32>(task, TASK_TEXT) + <usize>vaddr;
+  const outcome = call(table, kind, task, insn, vaddr, 0);
+  if (outcome == HIT_RESTART) count(task, TASK_MISSED_NO_PROBE);
+  else if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
+  else count_trap_outcome(task, outcome);
+}
+
+// The two counters that the loop itself raises are kept in locals and stored every round: a chain
+// of loads and stores of one word would be the slowest thing in a round without a probe.
+// @ts-ignore: decorator
+@inline
+function trigger(kind: i32, many: bool, task: usize, n: i32): void {
+  const table = <usize>load<u32>(this_engine(), HDR_TABLE);
+  const text = <usize>load<u32>(task, TASK_TEXT);
+  const site0 = load<u32>(task, TASK_SITE0);
+  const stride = load<u32>(task, TASK_STRIDE);
+  const sites = load<u32>(task, TASK_SITES);
+  let triggers = load<i64>(task, TASK_TRIGGERS);
+  let no_probe = load<i64>(task, TASK_MISSED_NO_PROBE);
+  for (let i = 0; i < n; i++) {
+    let vaddr = site0;
+    // The high half of a product maps the generator's range evenly onto [0, sites).
+    if (many) vaddr += <u32>((<u64>next_random(task) * <u64>sites) >> 32) * stride;
+    store<i64>(task, ++triggers, TASK_TRIGGERS);
+    const outcome = call(table, kind, task, text + <usize>vaddr, vaddr, i);
+    if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
+    else if (outcome == HIT_RESTART) store<i64>(task, ++no_probe, TASK_MISSED_NO_PROBE);
+    else count_trap_outcome(task, outcome);
+  }
+}
+
+/** `n` triggers of the task's first site, preset `spinlock`. */
+export function trigger_spinlock(task: usize, n: i32): void {
+  trigger(TABLE_SPINLOCK, false, task, n);
+}
+/** `n` triggers of the task's first site, preset `rwlock`. */
+export function trigger_rwlock(task: usize, n: i32): void {
+  trigger(TABLE_RWLOCK, false, task, n);
+}
+/** `n` triggers of sites in random order, preset `spinlock`. */
+export function trigger_spinlock_many(task: usize, n: i32): void {
+  trigger(TABLE_SPINLOCK, true, task, n);
+}
+/** `n` triggers of sites in random order, preset `rwlock`. */
+export function trigger_rwlock_many(task: usize, n: i32): void {
+  trigger(TABLE_RWLOCK, true, task, n);
+}

@@ -1,0 +1,87 @@
+// Instantiating the engine's module: once per CPU, over one memory.
+
+import { instantiateSync } from "@assemblyscript/loader";
+import { WasmprobeError } from "../base/errors.js";
+import * as abi from "./abi.js";
+
+/** Functions of the engine that the host calls itself; workloads are looked up by name. */
+export interface EngineExports {
+  engine_init(
+    base: number,
+    bytes: number,
+    cpus: number,
+    tableKind: number,
+    uprobesMax: number,
+    trapUnits: number,
+  ): number;
+  engine_attach(base: number, cpu: number): number;
+  cpu_init(areas: number, cpu: number): void;
+  cpu_delay(units: number): void;
+  housekeeper_run(timeoutNs: bigint): number;
+}
+
+/** A workload: called with its arguments and, last, the number of iterations. */
+export type Workload = (...args: number[]) => unknown;
+
+export interface EngineInstance {
+  readonly exports: EngineExports;
+  /** The exported function `name`, or one clear error. */
+  workload(name: string): Workload;
+}
+
+export async function compileEngine(bytes: Uint8Array): Promise<WebAssembly.Module> {
+  try {
+    return await WebAssembly.compile(bytes as BufferSource);
+  } catch (cause) {
+    throw new WasmprobeError(
+      "E_ABI",
+      `the engine's module does not compile here (threads are needed): ${(cause as Error).message}`,
+      cause,
+    );
+  }
+}
+
+/** One CPU's instance. `nowMs`: a monotonic clock, milliseconds. */
+export function instantiateEngine(
+  module: WebAssembly.Module,
+  memory: WebAssembly.Memory,
+  nowMs: () => number,
+): EngineInstance {
+  const { exports } = instantiateSync(module, {
+    env: { memory },
+    cpu: { now: nowMs },
+    host: { empty: () => {} },
+  });
+  const all = exports as unknown as Record<string, unknown>;
+  return {
+    exports: all as unknown as EngineExports,
+    workload(name) {
+      const found = all[name];
+      if (typeof found !== "function") {
+        throw new WasmprobeError("E_ABI", `the engine has no function "${name}"`);
+      }
+      return found as Workload;
+    },
+  };
+}
+
+const ERRNO_NAMES: Record<number, string> = {
+  [abi.ENOENT]: "ENOENT: there is no such thing",
+  [abi.EAGAIN]: "EAGAIN: try again",
+  [abi.ENOMEM]: "ENOMEM: the arena is full",
+  [abi.EBUSY]: "EBUSY: still in use",
+  [abi.EEXIST]: "EEXIST: overlaps what is there",
+  [abi.EINVAL]: "EINVAL: an argument is out of range",
+  [abi.ENOSPC]: "ENOSPC: the table is full",
+  [abi.ETIMEDOUT]: "ETIMEDOUT: took too long",
+};
+
+/** An errno in words. */
+export function errnoText(errno: number): string {
+  return ERRNO_NAMES[errno] ?? `errno ${errno}`;
+}
+
+/** True for a command's negative result; addresses above 2 GiB look negative too. */
+export function isErrno(result: number): boolean {
+  return result < 0 && result >= abi.ETIMEDOUT;
+}

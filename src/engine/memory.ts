@@ -1,0 +1,175 @@
+// Views over an engine's shared memory, and reading what the engine publishes in it.
+
+import { WasmprobeError } from "../base/errors.js";
+import * as abi from "./abi.js";
+
+/** Bytes of one WebAssembly page. */
+const PAGE_BYTES = 65_536;
+
+/** Names of the fault words, in their order. */
+const FAULT_NAMES: readonly string[] = [
+  "refcount",
+  "double-erase",
+  "consumer-freed",
+  "uprobe-freed",
+  "exclusion",
+  "late-handler",
+  "timeout",
+  "duplicate-key",
+  "tree",
+  "lost-hit",
+];
+
+/** Terms of the counting identity, summed over tasks or of one task. */
+export interface HitCounts {
+  triggers: number;
+  handled: number;
+  filtered: number;
+  missed: { "no-probe": number; "no-consumer": number; sigtrap: number };
+  /** Traps that ended by executing the instruction again; not a term of the identity. */
+  restarts: number;
+}
+
+export class EngineMemory {
+  readonly memory: WebAssembly.Memory;
+  /** Address of the engine's header in the memory. */
+  readonly base: number;
+  readonly i32: Int32Array;
+  readonly i64: BigInt64Array;
+
+  constructor(memory: WebAssembly.Memory, base = 0) {
+    this.memory = memory;
+    this.base = base;
+    this.i32 = new Int32Array(memory.buffer);
+    this.i64 = new BigInt64Array(memory.buffer);
+  }
+
+  /** A shared memory of at least `bytes`, which never grows. */
+  static create(bytes: number): WebAssembly.Memory {
+    const pages = Math.ceil(bytes / PAGE_BYTES);
+    try {
+      return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    } catch (cause) {
+      throw new WasmprobeError(
+        "E_PLATFORM",
+        `cannot reserve ${bytes} bytes of shared memory: ${(cause as Error).message}`,
+        cause,
+      );
+    }
+  }
+
+  /** Sequentially consistent load of the i32 at `address`. */
+  load(address: number): number {
+    return Atomics.load(this.i32, address >> 2);
+  }
+
+  store(address: number, value: number): void {
+    Atomics.store(this.i32, address >> 2, value);
+  }
+
+  /** The i64 at `address` as a number; exact up to 2^53, which counters never reach. */
+  load64(address: number): number {
+    return Number(Atomics.load(this.i64, address >> 3));
+  }
+
+  header(offset: number): number {
+    return this.load(this.base + offset);
+  }
+
+  /** Address of a CPU's block at a PCPU_ offset. */
+  perCpu(offset: number, cpu: number): number {
+    return this.header(abi.HDR_PERCPU) + cpu * abi.PERCPU_BYTES + offset;
+  }
+
+  /** Faults that were raised: name and count. Empty in a healthy engine. */
+  faults(): Record<string, number> {
+    const found: Record<string, number> = {};
+    FAULT_NAMES.forEach((name, index) => {
+      const count = this.header(abi.HDR_FAULTS + 4 * index);
+      if (count !== 0) found[name] = count;
+    });
+    return found;
+  }
+
+  /** The arena's accounting, bytes; exact while no CPU allocates. */
+  arena(): { liveBytes: number; liveObjects: number; peakBytes: number; failedBytes: number } {
+    const arena = this.header(abi.HDR_ARENA);
+    return {
+      liveBytes: this.load(arena + abi.ARENA_LIVE_BYTES),
+      liveObjects: this.load(arena + abi.ARENA_LIVE_OBJECTS),
+      peakBytes: this.load(arena + abi.ARENA_PEAK_BYTES),
+      failedBytes: this.load(arena + abi.ARENA_FAILED),
+    };
+  }
+
+  /** Uprobes allocated and not yet freed, and those in the tree. */
+  uprobes(): { alive: number; inTree: number } {
+    const table = this.header(abi.HDR_TABLE);
+    return {
+      alive: this.load(table + abi.TABLE_ALIVE),
+      inTree: this.load(table + abi.TABLE_IN_TREE),
+    };
+  }
+
+  /** A task's counters. While its CPU runs: a snapshot, whose terms may be one hit apart. */
+  task(task: number): HitCounts {
+    return {
+      triggers: this.load64(task + abi.TASK_TRIGGERS),
+      handled: this.load64(task + abi.TASK_HANDLED),
+      filtered: this.load64(task + abi.TASK_FILTERED),
+      missed: {
+        "no-probe": this.load64(task + abi.TASK_MISSED_NO_PROBE),
+        "no-consumer": this.load64(task + abi.TASK_MISSED_NO_CONSUMER),
+        sigtrap: this.load64(task + abi.TASK_MISSED_SIGTRAP),
+      },
+      restarts: this.load64(task + abi.TASK_RESTARTS),
+    };
+  }
+
+  /** Hits in a sink, a number for each CPU (the last: the housekeeper). */
+  sinkHits(sink: number, cpus: number): number[] {
+    const area = this.load(sink + abi.SINK_AREA);
+    const stride = this.load(sink + abi.SINK_STRIDE);
+    return Array.from({ length: cpus }, (_, cpu) => this.load64(area + cpu * stride));
+  }
+
+  /** A sink's log2 histogram, summed over `cpus`: entry b counts values of b significant bits. */
+  sinkHistogram(sink: number, cpus: number): number[] {
+    const area = this.load(sink + abi.SINK_AREA);
+    const stride = this.load(sink + abi.SINK_STRIDE);
+    return Array.from({ length: abi.SINK_BUCKET_COUNT }, (_, bucket) => {
+      let sum = 0;
+      for (let cpu = 0; cpu < cpus; cpu++) {
+        sum += this.load64(area + cpu * stride + abi.SINK_BUCKETS + 8 * bucket);
+      }
+      return sum;
+    });
+  }
+}
+
+/** Sum of tasks' counters. */
+export function sumHits(all: readonly HitCounts[]): HitCounts {
+  const sum: HitCounts = {
+    triggers: 0,
+    handled: 0,
+    filtered: 0,
+    missed: { "no-probe": 0, "no-consumer": 0, sigtrap: 0 },
+    restarts: 0,
+  };
+  for (const one of all) {
+    sum.triggers += one.triggers;
+    sum.handled += one.handled;
+    sum.filtered += one.filtered;
+    sum.missed["no-probe"] += one.missed["no-probe"];
+    sum.missed["no-consumer"] += one.missed["no-consumer"];
+    sum.missed.sigtrap += one.missed.sigtrap;
+    sum.restarts += one.restarts;
+  }
+  return sum;
+}
+
+/** triggers minus all outcomes: 0, or the identity is broken. Exact once the CPUs have left. */
+export function identityGap(c: HitCounts): number {
+  const missed = c.missed["no-probe"] + c.missed["no-consumer"] + c.missed.sigtrap;
+  return c.triggers - c.handled - c.filtered - missed;
+}

@@ -1,0 +1,30 @@
+// What the orchestrator and its workers say to each other. Prefixless, typed, one union a direction.
+
+import type { Job } from "./runner.js";
+
+/** Given to a worker at its birth. */
+export interface WorkerBirth {
+  module: WebAssembly.Module;
+  memory: WebAssembly.Memory;
+  /** Number among the pool's workers; "housekeeper" for the one extra. */
+  seat: number | "housekeeper";
+}
+
+export type ToWorker =
+  /** Become CPU `cpu` of the engine at `base`. */
+  | { type: "attach"; base: number; cpu: number }
+  /** Arrive at the barrier of run `generation`, wait for it to open, then do the job. */
+  | { type: "run"; generation: number; job: Job }
+  /** Serve the command ring until OP_STOP. */
+  | { type: "serve" }
+  | { type: "close" };
+
+export type FromWorker =
+  | { type: "born"; threadId: number | undefined }
+  | { type: "attached" }
+  | { type: "arrived"; generation: number }
+  /** Left the run: `iterations` done; `error` in words if the workload failed. */
+  | { type: "left"; generation: number; iterations: number; error?: string }
+  /** The housekeeper has completed all commands below `tail`. */
+  | { type: "served"; tail: number }
+  | { type: "stopped-serving" };

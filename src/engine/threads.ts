@@ -1,0 +1,358 @@
+// The Runner on real threads: one worker per CPU and one for the housekeeper, over one memory.
+
+import { WasmprobeError } from "../base/errors.js";
+import type { Platform } from "../platform/platform.js";
+import * as abi from "./abi.js";
+import { compileEngine, errnoText, instantiateEngine, isErrno } from "./instance.js";
+import type { EngineInstance } from "./instance.js";
+import { EngineMemory } from "./memory.js";
+import { CommandRing } from "./ring.js";
+import type { EngineOptions, Job, Run, Runner } from "./runner.js";
+import { Seat } from "./seat.js";
+
+/** What a worker may take to come up, to attach, and to arrive at a barrier. */
+const START_LIMIT_MS = 10_000;
+/** What a CPU may take to leave its run after it was asked: a batch lasts 1 ms, a lock may not. */
+const LEAVE_LIMIT_MS = 10_000;
+/** What a worker may take to end by itself before it is ended by force. */
+const CLOSE_LIMIT_MS = 1_000;
+/** Room for the engine's own structures and a few thousand probes. */
+const MEMORY_BYTES = 64 << 20;
+const UPROBES_MAX = 1024;
+
+export interface ThreadsOptions extends EngineOptions {
+  platform: Platform;
+  /** Whole memory of the engine, bytes; reserved once. @default 64 MiB */
+  memoryBytes?: number;
+  /** The engine's module. @default the one that was built beside this file */
+  wasm?: URL;
+  /** The worker's script. @default the one that was built beside this file */
+  workerUrl?: URL;
+  /** Bind worker i to the i-th allowed CPU, where the system can. @default false */
+  affinity?: boolean;
+  /** Limits in milliseconds; tests shorten them. */
+  startLimitMs?: number;
+  leaveLimitMs?: number;
+}
+
+/** Starts the workers and formats the first engine. Rejects, naming who is missing, in bounded time. */
+export async function startThreads(options: ThreadsOptions): Promise<Runner> {
+  const { platform } = options;
+  const wasm = options.wasm ?? new URL("../engine.wasm", import.meta.url);
+  let bytes: Uint8Array;
+  try {
+    bytes = await platform.readBytes(wasm);
+  } catch (cause) {
+    throw new WasmprobeError("E_FILE", `cannot read the engine: ${(cause as Error).message}`, cause);
+  }
+  const module = await compileEngine(bytes);
+  const memory = new EngineMemory(EngineMemory.create(options.memoryBytes ?? MEMORY_BYTES));
+  const host = instantiateEngine(module, memory.memory, platform.nowMs);
+  const threads = new Threads(options, module, memory, host);
+  try {
+    await threads.format(options);
+  } catch (error) {
+    await threads.close();
+    throw error;
+  }
+  return threads;
+}
+
+class Threads implements Runner {
+  readonly on = "threads";
+  readonly memory: EngineMemory;
+  readonly host: EngineInstance;
+  cpus = 0;
+  affinity = "not pinned";
+  readonly #options: ThreadsOptions;
+  readonly #module: WebAssembly.Module;
+  readonly #seats: Seat[] = [];
+  #housekeeper: Seat | undefined;
+  #serving = false;
+  #ring: CommandRing | undefined;
+  #generation = 0;
+  #running: ThreadRun | undefined;
+  /** Set for good when a worker was lost: nothing can run on this pool any more. */
+  #broken: WasmprobeError | undefined;
+
+  constructor(
+    options: ThreadsOptions,
+    module: WebAssembly.Module,
+    memory: EngineMemory,
+    host: EngineInstance,
+  ) {
+    this.#options = options;
+    this.#module = module;
+    this.memory = memory;
+    this.host = host;
+  }
+
+  async format(options: EngineOptions): Promise<void> {
+    this.#check();
+    const { cpus } = options;
+    if (!Number.isInteger(cpus) || cpus < 1 || cpus > abi.CPUS_MAX) {
+      const valid = `a whole number from 1 to ${abi.CPUS_MAX}`;
+      throw new WasmprobeError("E_VALUE", `cpus is ${cpus}; it must be ${valid}`);
+    }
+    await this.#stopServing();
+    const bytes = this.memory.memory.buffer.byteLength;
+    const rc = this.host.exports.engine_init(
+      this.memory.base,
+      bytes - this.memory.base,
+      cpus,
+      options.tableKind ?? abi.TABLE_SPINLOCK,
+      options.uprobesMax ?? UPROBES_MAX,
+      options.trapUnits ?? 0,
+    );
+    if (rc !== 0) {
+      const asked = `${cpus} CPUs in ${bytes} bytes`;
+      throw new WasmprobeError("E_FULL", `cannot format an engine of ${asked}: ${errnoText(rc)}`);
+    }
+    this.host.exports.engine_attach(this.memory.base, cpus + 1);
+    this.cpus = cpus;
+    await this.#seat(cpus);
+    const housekeeper = this.#housekeeper;
+    if (housekeeper === undefined) return;
+    const seats = [...this.#seats.slice(0, cpus), housekeeper];
+    const limit = this.#options.startLimitMs ?? START_LIMIT_MS;
+    await Promise.all(
+      seats.map((seat, cpu) => {
+        const attached = seat.expect("attached", "attach to the engine", limit);
+        seat.post({ type: "attach", base: this.memory.base, cpu });
+        return attached;
+      }),
+    );
+    const ring = new CommandRing(this.memory);
+    this.#ring = ring;
+    housekeeper.onMessage = (message) => {
+      if (message.type === "served") ring.served(message.tail);
+    };
+    housekeeper.post({ type: "serve" });
+    this.#serving = true;
+  }
+
+  async command(op: number, ...args: number[]): Promise<number> {
+    const result = await this.tryCommand(op, ...args);
+    if (!isErrno(result)) return result;
+    const { liveBytes, failedBytes } = this.memory.arena();
+    const detail =
+      result === abi.ENOMEM
+        ? ` (${failedBytes} bytes were asked for, ${liveBytes} are in use)`
+        : result === abi.ENOSPC
+          ? ` (${this.memory.uprobes().alive} probes)`
+          : "";
+    throw new WasmprobeError("E_FULL", `command ${op} failed: ${errnoText(result)}${detail}`);
+  }
+
+  async tryCommand(op: number, ...args: number[]): Promise<number> {
+    this.#check();
+    if (this.#ring === undefined) throw new WasmprobeError("E_STATE", "the engine is closed");
+    return this.#ring.issue(op, args);
+  }
+
+  async run(jobs: readonly Job[]): Promise<Run> {
+    this.#check();
+    if (this.#running !== undefined) {
+      throw new WasmprobeError("E_STATE", "a run is under way; stop it before the next");
+    }
+    if (jobs.length < 1 || jobs.length > this.cpus) {
+      throw new WasmprobeError("E_VALUE", `${jobs.length} jobs for ${this.cpus} CPUs`);
+    }
+    for (const job of jobs) this.host.workload(job.entry);
+    this.#generation++;
+    this.memory.store(this.memory.base + abi.HDR_STOP, 0);
+    const limits = {
+      startMs: this.#options.startLimitMs ?? START_LIMIT_MS,
+      leaveMs: this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS,
+    };
+    const run = new ThreadRun(this.memory, this.#seats, jobs, this.#generation, limits);
+    this.#running = run;
+    const ended = () => {
+      this.#running = undefined;
+      if (run.lost !== undefined) this.#break(run.lost);
+    };
+    run.done.then(ended, ended);
+    await run.start();
+    return run;
+  }
+
+  async close(): Promise<void> {
+    if (this.#running !== undefined) await this.#running.stop().catch(() => {});
+    await this.#stopServing().catch(() => {});
+    const seats = [...this.#seats, ...(this.#housekeeper === undefined ? [] : [this.#housekeeper])];
+    this.#ring = undefined;
+    this.#broken ??= new WasmprobeError("E_STATE", "the engine is closed");
+    await Promise.all(seats.map((seat) => seat.close(CLOSE_LIMIT_MS)));
+  }
+
+  #check(): void {
+    if (this.#broken !== undefined) throw this.#broken;
+  }
+
+  #break(error: WasmprobeError): void {
+    this.#broken ??= error;
+    this.#ring?.break(error);
+    this.memory.store(this.memory.base + abi.HDR_STOP, 1);
+    this.#running?.abandon(error);
+  }
+
+  async #stopServing(): Promise<void> {
+    if (!this.#serving || this.#housekeeper === undefined) return;
+    this.#serving = false;
+    const limit = this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS;
+    const stopped = this.#housekeeper.expect("stopped-serving", "stop serving", limit);
+    void this.#ring?.issue(abi.OP_STOP, []).catch(() => {});
+    await stopped;
+  }
+
+  /** Brings the pool up to `cpus` workers and a housekeeper. */
+  async #seat(cpus: number): Promise<void> {
+    const { platform, workerUrl } = this.#options;
+    const url = workerUrl ?? new URL("./worker.js", import.meta.url);
+    const limit = this.#options.startLimitMs ?? START_LIMIT_MS;
+    const born: Promise<void>[] = [];
+    const spawn = (name: number | "housekeeper") => {
+      const birth = { module: this.#module, memory: this.memory.memory, seat: name };
+      const seat = new Seat(platform, url, birth);
+      seat.onDeath = (error) => this.#break(error);
+      born.push(
+        seat.expect("born", "come up", limit).then((message) => {
+          seat.threadId = message.threadId;
+        }),
+      );
+      return seat;
+    };
+    this.#housekeeper ??= spawn("housekeeper");
+    while (this.#seats.length < cpus) this.#seats.push(spawn(this.#seats.length));
+    await Promise.all(born);
+    if (this.#options.affinity === true && born.length > 0) await this.#pin();
+  }
+
+  async #pin(): Promise<void> {
+    const { platform } = this.#options;
+    const allowed = platform.host().allowedCpus;
+    const pinned = await Promise.all(
+      this.#seats.map(async (seat, i) => {
+        const cpu = allowed[i % allowed.length];
+        if (cpu === undefined || seat.threadId === undefined) return false;
+        return platform.pinThread(seat.threadId, cpu);
+      }),
+    );
+    const ok = pinned.filter(Boolean).length;
+    this.affinity =
+      ok === pinned.length
+        ? "each worker pinned to one CPU"
+        : `not pinned: this system bound ${ok} of ${pinned.length} threads`;
+  }
+}
+
+/** One run of some of the pool's workers. */
+class ThreadRun implements Run {
+  readonly done: Promise<void>;
+  /** Set when a CPU did not leave: the pool cannot be used again. */
+  lost: WasmprobeError | undefined;
+  readonly #memory: EngineMemory;
+  readonly #seats: readonly Seat[];
+  readonly #jobs: readonly Job[];
+  readonly #generation: number;
+  readonly #limits: { startMs: number; leaveMs: number };
+  #failure: WasmprobeError | undefined;
+  #giveUp: ReturnType<typeof setTimeout> | undefined;
+  #remaining: Set<number>;
+  #finish: () => void = () => {};
+  #fail: (error: WasmprobeError) => void = () => {};
+
+  constructor(
+    memory: EngineMemory,
+    seats: readonly Seat[],
+    jobs: readonly Job[],
+    generation: number,
+    limits: { startMs: number; leaveMs: number },
+  ) {
+    this.#memory = memory;
+    this.#seats = seats.slice(0, jobs.length);
+    this.#jobs = jobs;
+    this.#generation = generation;
+    this.#limits = limits;
+    this.#remaining = new Set(jobs.keys());
+    this.done = new Promise((resolve, reject) => {
+      this.#finish = resolve;
+      this.#fail = reject;
+    });
+    this.done.catch(() => {}); // whoever cares awaits it; a failure also shows in stop()
+  }
+
+  async start(): Promise<void> {
+    const generation = this.#generation;
+    const arrivals = this.#seats.map((seat, cpu) => {
+      const job = this.#jobs[cpu] as Job;
+      const arrived = seat.expect(
+        "arrived",
+        `arrive at the start barrier of ${job.entry}`,
+        this.#limits.startMs,
+        (message) => message.generation === generation,
+      );
+      seat.onMessage = (message) => {
+        if (message.type === "left" && message.generation === generation) {
+          this.#onLeft(cpu, message.error);
+        }
+      };
+      seat.post({ type: "run", generation, job });
+      return arrived;
+    });
+    try {
+      await Promise.all(arrivals);
+    } catch (error) {
+      this.#memory.store(this.#memory.base + abi.HDR_STOP, 1);
+      this.lost = error as WasmprobeError;
+      this.#fail(this.lost);
+      throw error;
+    }
+    const go = this.#memory.base + abi.HDR_GO;
+    this.#memory.store(go, generation);
+    Atomics.notify(this.#memory.i32, go >> 2);
+  }
+
+  async stop(): Promise<void> {
+    this.#memory.store(this.#memory.base + abi.HDR_STOP, 1);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<"late">((resolve) => {
+      timer = setTimeout(() => resolve("late"), this.#limits.leaveMs);
+    });
+    const how = await Promise.race([this.done, late]).finally(() => clearTimeout(timer));
+    if (how !== "late") return;
+    const who = [...this.#remaining]
+      .map((cpu) => `CPU ${cpu} (in ${this.#jobs[cpu]?.entry})`)
+      .join(", ");
+    const error = new WasmprobeError(
+      "E_WORKER",
+      `${who} did not leave the run within ${this.#limits.leaveMs / 1000} s of being asked`,
+    );
+    this.abandon(error);
+    throw error;
+  }
+
+  /** The pool has lost a worker: nobody waits for this run any longer. */
+  abandon(error: WasmprobeError): void {
+    this.lost ??= error;
+    this.#fail(error);
+  }
+
+  #onLeft(cpu: number, error: string | undefined): void {
+    if (error !== undefined) {
+      this.#failure ??= new WasmprobeError(
+        "E_WORKER",
+        `CPU ${cpu} failed in ${this.#jobs[cpu]?.entry}: ${error}`,
+      );
+      // The others may wait for what this one held: they are asked to leave, for a limited time.
+      this.#memory.store(this.#memory.base + abi.HDR_STOP, 1);
+      const failure = this.#failure;
+      this.#giveUp ??= setTimeout(() => this.abandon(failure), this.#limits.leaveMs);
+    }
+    this.#remaining.delete(cpu);
+    if (this.#remaining.size > 0) return;
+    clearTimeout(this.#giveUp);
+    if (this.#failure !== undefined) this.#fail(this.#failure);
+    else this.#finish();
+  }
+}
