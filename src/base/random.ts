@@ -2,6 +2,7 @@
 // seed in a report is enough to repeat a run. 32-bit integers only (Math.imul), no floating state.
 
 import { WasmprobeError } from "./errors.js";
+import { at } from "./list.js";
 
 export const SEED_MAX = 0xffff_ffff;
 
@@ -73,14 +74,13 @@ export function createRandom(seed: number): Random {
     unit: () => u32() / 2 ** 32,
     chance: (p) => u32() / 2 ** 32 < p,
     pick(list) {
-      if (list.length === 0) throw new RangeError("random pick from an empty list");
-      return list[below(list.length)]!;
+      return at(list, below(list.length));
     },
     shuffle(list) {
       const copy = [...list];
       for (let i = copy.length - 1; i > 0; i--) {
         const j = below(i + 1);
-        [copy[i], copy[j]] = [copy[j]!, copy[i]!];
+        [copy[i], copy[j]] = [at(copy, j), at(copy, i)];
       }
       return copy;
     },

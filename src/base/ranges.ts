@@ -1,6 +1,7 @@
 // Lists of CPU counts as people type them: "1-8,10".
 
 import { WasmprobeError } from "./errors.js";
+import { at } from "./list.js";
 
 /** Most CPUs of one engine. The engine's own constant of the same value is checked by a test. */
 export const CPUS_LIMIT = 256;
@@ -30,12 +31,12 @@ export function parseCpuList(text: string, option = "--cpus", limit = CPUS_LIMIT
 export function formatRanges(numbers: readonly number[]): string {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);
   const parts: string[] = [];
-  for (let i = 0; i < sorted.length;) {
-    let end = i;
-    while (sorted[end + 1] === sorted[end]! + 1) end++;
-    const [from, to] = [sorted[i]!, sorted[end]!];
+  for (let i = 0, end = 0; i < sorted.length; i = end + 1) {
+    const from = at(sorted, i);
+    end = i;
+    while (sorted[end + 1] === from + (end + 1 - i)) end++;
+    const to = at(sorted, end);
     parts.push(from === to ? `${from}` : to === from + 1 ? `${from},${to}` : `${from}-${to}`);
-    i = end + 1;
   }
   return parts.join(",");
 }

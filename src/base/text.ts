@@ -2,6 +2,7 @@
 
 import Table from "cli-table3";
 import { WasmprobeError } from "./errors.js";
+import { at } from "./list.js";
 
 export interface TableOptions {
   /** Bold head and grey lines; off (the default) the text holds no escape code. */
@@ -61,27 +62,41 @@ export function textTable(
     .join("\n");
 }
 
+/** The same as a GitHub table. */
+export function mdTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  align: readonly ("left" | "right")[] = [],
+): string {
+  const rule = head.map((_, i) => (align[i] === "left" ? "---" : "---:"));
+  return [head, rule, ...rows].map(mdLine).join("\n");
+}
+
+function mdLine(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replace(/\|/g, "\\|")).join(" | ")} |`;
+}
+
 function len(text: string): number {
   return [...text].length;
 }
 
 /** Edits between two names: insert, delete, replace, or swap two neighbours. */
 export function editDistance(a: string, b: string): number {
-  let before: number[] = [];
+  let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const differs = a[i - 1] === b[j - 1] ? 0 : 1;
-      let best = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + differs);
+      const replace = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let best = Math.min(at(last, j) + 1, at(row, j - 1) + 1, replace);
       if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        best = Math.min(best, before[j - 2]! + 1);
+        best = Math.min(best, at(beforeLast, j - 2) + 1);
       }
       row.push(best);
     }
-    [before, last] = [last, row];
+    [beforeLast, last] = [last, row];
   }
-  return last[b.length]!;
+  return at(last, b.length);
 }
 
 /** The valid names closest to `name`, best first; names that share a beginning or part count. */
@@ -125,4 +140,19 @@ export function unknownName(
 export function oneOf(names: readonly string[]): string {
   if (names.length < 2) return names.join("");
   return `${names.slice(0, -1).join(", ")} or ${names[names.length - 1]}`;
+}
+
+/** `text` in lines of at most `columns`, broken between words. */
+export function wrapText(text: string, columns: number): string {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/).filter((w) => w !== "")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && len(longer) > columns) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  if (line !== "") lines.push(line);
+  return lines.join("\n");
 }

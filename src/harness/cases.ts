@@ -39,8 +39,14 @@ export const DEFAULT_PRESET: PresetName = "rwlock";
 const BOTH: readonly PresetName[] = ["spinlock", "rwlock"];
 
 function uprobe(name: string, description: string): Case {
-  const control = "usermode-count";
-  return { name, description, unit: "hits", family: "uprobe", presets: BOTH, control };
+  return {
+    name,
+    description,
+    unit: "hits",
+    family: "uprobe",
+    presets: BOTH,
+    control: "usermode-count",
+  };
 }
 
 function control(name: string, description: string, unit: string): Case {

@@ -162,7 +162,8 @@ export function runTitle(run: RunKey): string {
   const parts = [name, run.cpus === 1 ? "1 cpu" : `${run.cpus} cpus`];
   if (run.probes > 0) parts.push(run.probes === 1 ? "1 probe" : `${run.probes} probes`);
   if (run.on !== "threads") parts.push(`on ${run.on}`);
-  parts.push(run.trapNs === 0 ? "raw" : `trap ${run.trapNs} ns`);
+  if (run.trapNs > 0) parts.push(`trap ${run.trapNs} ns`);
+  else if (run.probes > 0) parts.push("raw");
   return parts.join(", ");
 }
 

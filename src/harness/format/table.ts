@@ -1,0 +1,49 @@
+// For people at a terminal: a header, the rows with the published ones beside them, and a chart.
+
+import { textTable } from "../../base/text.js";
+import { isMeasured, measuredRuns, type SweepResult } from "../result.js";
+import { chart } from "./chart.js";
+import { headerLines } from "./header.js";
+import { SPARE_MAX, rowsOf } from "./rows.js";
+import { seriesOf } from "./series.js";
+
+/** How much room there is, and whether escape codes are welcome. */
+export interface View {
+  columns?: number;
+  colour?: boolean;
+}
+
+export function formatTable(result: SweepResult, view: View = {}): string {
+  const parts = [headerLines(result).join("\n")];
+  if (result.runs.length > 0) parts.push(fittingTable(result, view));
+  const { sources } = rowsOf(result);
+  if (sources.length > 0) parts.push(sources.join("\n"));
+  parts.push(...charts(result, view.columns));
+  return parts.join("\n\n");
+}
+
+/** The table with as many columns as fit; in a file or a pipe, where nothing wraps, with all. */
+function fittingTable(result: SweepResult, view: View): string {
+  const room = view.columns ?? Infinity;
+  for (let spared = 0; ; spared++) {
+    const { head, align, rows } = rowsOf(result, spared);
+    const plain = textTable(head, rows, { align });
+    const fits = Math.max(...plain.split("\n").map((line) => line.length)) <= room;
+    if (!fits && spared < SPARE_MAX) continue;
+    return view.colour ? textTable(head, rows, { align, colour: true }) : plain;
+  }
+}
+
+/** Benches with presets get a chart each; all others share one, to be compared with each other. */
+function charts(result: SweepResult, columns = 80): string[] {
+  const runs = measuredRuns(result).filter(isMeasured);
+  const benches = [...new Set(runs.filter((run) => run.preset !== null).map((run) => run.bench))];
+  const plain = runs.filter((run) => run.preset === null);
+  const drawn = benches.map((bench) => {
+    const text = chart(seriesOf(runs.filter((run) => run.bench === bench)), columns);
+    return benches.length > 1 && text !== "" ? `${bench}: ${text}` : text;
+  });
+  // Controls beside a preset comparison are there for the verdict, and would flatten its curves.
+  if (benches.length === 0) drawn.push(chart(seriesOf(plain), columns));
+  return drawn.filter((text) => text !== "");
+}
