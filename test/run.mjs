@@ -18,6 +18,8 @@
 //                                  spins on a lock takes the core of the one that holds it, so that
 //                                  watchdogs and ratios would judge the neighbour, not the code.
 //
+// What a test wants said although it passes: a line `# note: TEXT`.
+//
 // All other files are pure: they run first, two at a time. The last line is `N passed, N failed`,
 // counted in tests; a file that fails without a failing test of its own counts as one failed.
 
@@ -56,7 +58,7 @@ function readSummary(output) {
   return { total, passed, skipped };
 }
 
-/** Processes that carry the mark, as [pid, command line]. Linux only: elsewhere the list is empty. */
+/** Processes that carry the mark, as [pid, command line]. Linux only: elsewhere none is found. */
 function marked(mark) {
   const found = [];
   if (process.platform !== "linux") return found;
@@ -152,6 +154,7 @@ async function runFile({ path, limitS }) {
 
   const output = Buffer.concat(chunks).toString("utf8");
   const summary = readSummary(Buffer.concat(stdout).toString("utf8").replaceAll("\r\n", "\n"));
+  const notes = [...output.matchAll(/^# note: (\S.*)$/gm)].map((m) => m[1]);
   const reasons = [...output.matchAll(/# skip: (\S.*)$/gm)].map((m) => m[1]);
   const { total, passed, skipped } = summary ?? { total: 0, passed: 0, skipped: 0 };
 
@@ -172,8 +175,8 @@ async function runFile({ path, limitS }) {
     passed,
     failed: failures.length === 0 ? 0 : Math.max(1, total - passed),
     failures,
+    notes,
     reasons,
-    skipped,
     output,
     seconds: (performance.now() - started) / 1000,
   };
@@ -190,6 +193,7 @@ function report(name, result) {
     console.log(`---- end of ${name}`);
   }
   for (const reason of result.reasons) console.log(`      skipped: ${reason}`);
+  for (const note of result.notes) console.log(`      ${note}`);
 }
 
 function stopOn(signal, code) {

@@ -148,6 +148,13 @@ test("a skipped test fails without a reason, and passes with one, which is print
   assert.match(said.stdout, /\n {6}skipped: no taskset here\n/);
 });
 
+test("a note is printed although its test passes", () => {
+  assert.match(
+    runOn({ notes: `console.log("# note: six");\n${PASSING}` }).stdout,
+    /ok {4}notes.*\n {6}six\n/,
+  );
+});
+
 test("a forgotten test.only fails, since it silences the others", () => {
   const body = fixture(`test.only("a", () => {});`, `test("b", () => {});`);
   fails(runOn({ only: body }), /1 skipped, 0 reasons/, "1 passed, 1 failed");

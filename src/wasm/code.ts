@@ -1,8 +1,8 @@
 // The instructions of a function body, one after the other, with their immediates.
 //
-// Known is what the engine is compiled to: the first version of Wasm with sign extension, saturating
-// conversion, bulk memory, reference types and threads. Another opcode is refused: stepping over an
-// instruction needs the shape of its immediates.
+// Known is what the engine is compiled to: the first version of Wasm with sign extension,
+// saturating conversion, bulk memory, reference types and threads. Another opcode is refused:
+// stepping over an instruction needs the shape of its immediates.
 
 import { Cursor, WasmFormatError } from "./leb.js";
 import type { Body, WasmModule } from "./reader.js";
@@ -13,7 +13,7 @@ export interface Instruction {
   /** As the text format writes it. */
   readonly name: string;
   readonly offset: number;
-  /** Whole-number immediates, in order; of a memory access the alignment exponent and the offset. */
+  /** Whole-number immediates, in order; of an access to memory: alignment exponent, offset. */
   readonly immediates: readonly number[];
 }
 

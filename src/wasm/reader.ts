@@ -1,5 +1,5 @@
-// A module's outline: its sections, and what they declare. Function bodies stay byte ranges (code.ts
-// walks them), as do initialisers and segments: nothing is copied out of the module's bytes.
+// A module's outline: its sections, and what they declare. Function bodies stay byte ranges
+// (code.ts walks them), as do initialisers and segments: nothing is copied out of the bytes.
 //
 //   const module = readModule(bytes);
 //   module.imports                 [{ kind: "func", module: "cpu", name: "now", type: 3 }, ...]
