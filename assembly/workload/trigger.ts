@@ -10,7 +10,7 @@
 // plain: everything of the task is private to its CPU (uprobe/task.ts); the engine's header is
 // read-only while CPUs run.
 
-import { HDR_TABLE, INSN_PUSH, INSN_RET, INSN_TRAP, TABLE_RWLOCK, TABLE_SPINLOCK } from "../layout";
+import { HDR_TABLE, INSN_NOP, INSN_PUSH, INSN_RET, INSN_TRAP, TABLE_RWLOCK, TABLE_SPINLOCK } from "../layout";
 import { TASK_BP, TASK_DI, TASK_FILTERED, TASK_HANDLED, TASK_IP, TASK_MISSED_NO_CONSUMER, TASK_MISSED_NO_PROBE } from "../layout";
 import { TASK_MISSED_SIGTRAP, TASK_RESTARTS, TASK_SP, TASK_STACK_TOP } from "../layout";
 import { TASK_TRIGGERS } from "../layout";
@@ -27,12 +27,6 @@ function count(task: usize, counter: i32): void {
   store<i64>(at, load<i64>(at) + 1);
 }
 
-function count_trap_outcome(task: usize, outcome: i32): void {
-  if (outcome == HIT_FILTERED) count(task, TASK_FILTERED);
-  else if (outcome == HIT_NO_CONSUMER) count(task, TASK_MISSED_NO_CONSUMER);
-  else count(task, TASK_MISSED_SIGTRAP);
-}
-
 /** xorshift32: the next number of a task's generator. */
 // @ts-ignore: decorator
 @inline
@@ -45,50 +39,63 @@ function next_random(task: usize): u32 {
   return x;
 }
 
-// One call of the function at `vaddr`: the return address is pushed, the instruction fetched and
-// executed. While nothing traps, the registers are the processor's (locals); the exception saves
-// them into the task (pt_regs). Returns a HIT_ constant, HIT_RESTART for "no trap".
+// The instruction of a call without a probe: what is left of it while the registers are the
+// processor's (locals).
 // @ts-ignore: decorator
 @inline
-function call(table: usize, kind: i32, task: usize, insn: usize, vaddr: u32, di: i32): i32 {
+function user_execute(task: usize, sp: usize, opcode: i32): void {
+  if (opcode == INSN_NOP) return;
+  if (opcode == INSN_PUSH) store<i64>(sp - 8, load<i64>(task, TASK_BP));
+  else if (opcode == INSN_RET) store<i64>(task, load<i64>(sp), TASK_IP);
+}
+
+// The call trapped: the exception saves the registers into the task (pt_regs). Returns a HIT_
+// constant; HIT_RESTART if the breakpoint was gone when the instruction was executed again.
+// @ts-ignore: decorator
+@inline
+function trap(table: usize, kind: i32, task: usize, insn: usize, vaddr: u32, di: i32): i32 {
   const sp = task + TASK_STACK_TOP - 8;
-  store<i64>(sp, <i64>RETURN_ADDRESS);
-  for (;;) {
-    const opcode = load8(insn);
-    if (opcode != INSN_TRAP) {
-      user_execute(task, sp, opcode);
-      return HIT_RESTART;
-    }
+  let opcode: i32;
+  do {
     store<i64>(task, <i64>vaddr, TASK_IP);
     store<i64>(task, <i64>sp, TASK_SP);
     store<i64>(task, <i64>di, TASK_DI);
     const outcome = handle_swbp(table, kind, task);
     if (outcome != HIT_RESTART) return outcome;
     count(task, TASK_RESTARTS);
-  }
-  return HIT_RESTART; // not reached; asc wants it
+    opcode = load8(insn);
+  } while (opcode == INSN_TRAP);
+  user_execute(task, sp, opcode);
+  return HIT_RESTART;
 }
 
-// The instruction without a probe: what is left of it once the registers are locals.
-// @ts-ignore: decorator
-@inline
-function user_execute(task: usize, sp: usize, opcode: i32): void {
-  if (opcode == INSN_PUSH) store<i64>(sp - 8, load<i64>(task, TASK_BP));
-  else if (opcode == INSN_RET) store<i64>(task, load<i64>(sp), TASK_IP);
+function count_outcome(task: usize, outcome: i32): void {
+  if (outcome == HIT_RESTART) count(task, TASK_MISSED_NO_PROBE);
+  else if (outcome == HIT_FILTERED) count(task, TASK_FILTERED);
+  else if (outcome == HIT_NO_CONSUMER) count(task, TASK_MISSED_NO_CONSUMER);
+  else count(task, TASK_MISSED_SIGTRAP);
 }
 
 /** One counted call outside of the bench's loop. */
 export function trigger_call(table: usize, kind: i32, task: usize, vaddr: u32): void {
   count(task, TASK_TRIGGERS);
+  const sp = task + TASK_STACK_TOP - 8;
+  store<i64>(sp, <i64>RETURN_ADDRESS);
   const insn = <usize>load<u32>(task, TASK_TEXT) + <usize>vaddr;
-  const outcome = call(table, kind, task, insn, vaddr, 0);
-  if (outcome == HIT_RESTART) count(task, TASK_MISSED_NO_PROBE);
-  else if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
-  else count_trap_outcome(task, outcome);
+  const opcode = load8(insn);
+  if (opcode != INSN_TRAP) {
+    user_execute(task, sp, opcode);
+    count(task, TASK_MISSED_NO_PROBE);
+    return;
+  }
+  const outcome = trap(table, kind, task, insn, vaddr, 0);
+  if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
+  else count_outcome(task, outcome);
 }
 
-// The two counters that the loop itself raises are kept in locals and stored every round: a chain
-// of loads and stores of one word would be the slowest thing in a round without a probe.
+// Two loops: the inner one is user mode, without a call out of it, so that all it uses stays in
+// registers; a trap leaves it. Its two counters are locals that are stored every round, not words
+// that are loaded again.
 // @ts-ignore: decorator
 @inline
 function trigger(kind: i32, many: bool, task: usize, n: i32): void {
@@ -97,17 +104,31 @@ function trigger(kind: i32, many: bool, task: usize, n: i32): void {
   const site0 = load<u32>(task, TASK_SITE0);
   const stride = load<u32>(task, TASK_STRIDE);
   const sites = load<u32>(task, TASK_SITES);
-  let triggers = load<i64>(task, TASK_TRIGGERS);
-  let no_probe = load<i64>(task, TASK_MISSED_NO_PROBE);
-  for (let i = 0; i < n; i++) {
+  const sp = task + TASK_STACK_TOP - 8;
+  let i = 0;
+  while (i < n) {
+    let triggers = load<i64>(task, TASK_TRIGGERS);
+    let no_probe = load<i64>(task, TASK_MISSED_NO_PROBE);
     let vaddr = site0;
-    // The high half of a product maps the generator's range evenly onto [0, sites).
-    if (many) vaddr += <u32>((<u64>next_random(task) * <u64>sites) >> 32) * stride;
-    store<i64>(task, ++triggers, TASK_TRIGGERS);
-    const outcome = call(table, kind, task, text + <usize>vaddr, vaddr, i);
+    let trapped = false;
+    do {
+      // The high half of a product maps the generator's range evenly onto [0, sites).
+      if (many) vaddr = site0 + <u32>((<u64>next_random(task) * <u64>sites) >> 32) * stride;
+      store<i64>(task, ++triggers, TASK_TRIGGERS);
+      store<i64>(sp, <i64>RETURN_ADDRESS);
+      i++;
+      const opcode = load8(text + <usize>vaddr);
+      if (opcode == INSN_TRAP) {
+        trapped = true;
+        break;
+      }
+      user_execute(task, sp, opcode);
+      store<i64>(task, ++no_probe, TASK_MISSED_NO_PROBE);
+    } while (i < n);
+    if (!trapped) return;
+    const outcome = trap(table, kind, task, text + <usize>vaddr, vaddr, i);
     if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
-    else if (outcome == HIT_RESTART) store<i64>(task, ++no_probe, TASK_MISSED_NO_PROBE);
-    else count_trap_outcome(task, outcome);
+    else count_outcome(task, outcome);
   }
 }
 
