@@ -50,6 +50,34 @@ export { churn_probes } from "./workload/churn";
 export { count_atomic, count_percpu, import_count } from "./workload/count";
 export { housekeeper_run } from "./workload/housekeeper";
 export {
+  bench_mutex,
+  bench_qspinlock,
+  bench_refcount,
+  bench_rwlock,
+  bench_rwlock_write,
+  bench_rwsem,
+  bench_rwsem_write,
+  bench_seqcount,
+  bench_spinlock,
+  bench_ticket,
+} from "./workload/lock";
+export {
+  torture_mutex,
+  torture_mutex_timed,
+  torture_osq,
+  torture_qspinlock,
+  torture_refcount,
+  torture_rwlock,
+  torture_rwlock_readers,
+  torture_rwlock_writers,
+  torture_rwsem,
+  torture_rwsem_readers,
+  torture_rwsem_writers,
+  torture_seqcount,
+  torture_spinlock,
+  torture_ticket,
+} from "./workload/locktorture";
+export {
   trigger_rwlock,
   trigger_rwlock_many,
   trigger_spinlock,

@@ -114,6 +114,47 @@ export const CPU_ARRIVED = 2;
 export const CPU_RUNNING = 3;
 export const CPU_DONE = 4;
 
+// -- Locks --------------------------------------------------------------------------------------
+// Bytes one of each occupies, 8-aligned. Which words are where: in the file of each lock.
+export const SPINLOCK_BYTES = 4;
+export const TICKET_BYTES = 4;
+export const QSPINLOCK_BYTES = 4;
+export const RWLOCK_BYTES = 8;
+export const RWSEM_BYTES = 40;
+export const MUTEX_BYTES = 32;
+export const OSQ_BYTES = 4;
+export const SEQCOUNT_BYTES = 4;
+export const REFCOUNT_BYTES = 4;
+
+// Benches and torture of locks: the lock at 0, then, each on a stride of its own:
+/** i64, the word that the lock protects; raised once per exclusive section. */
+export const LOCK_DATA = 128;
+/** What torture checks inside the sections (workload/locktorture.ts). */
+export const LOCK_CHECK = 256;
+/** Bytes of the whole, zeroed and STRIDE-aligned. */
+export const LOCK_AREA_BYTES = 512;
+/** At LOCK_CHECK: writers inside, readers inside, exclusive sections ever entered, i32 each. */
+export const CHECK_WRITER = 0;
+export const CHECK_READERS = 4;
+export const CHECK_SECTIONS = 8;
+/** Two i32 that are equal outside exclusive sections, each on a line of its own. */
+export const CHECK_A = 64;
+export const CHECK_B = 128;
+/** Offsets in PCPU_TORTURE: random state i32, 0: not set up; then counters, i64 each. */
+export const TORTURE_RANDOM = 0;
+/** Exclusive and shared sections. */
+export const TORTURE_WRITES = 8;
+export const TORTURE_READS = 16;
+/** Sections in which exclusion was violated. 0 in a correct lock. */
+export const TORTURE_FAILS = 24;
+/** Times this CPU overtook one that was seen waiting in order. 0 in a correct lock. */
+export const TORTURE_BARGES = 32;
+/** Timed locks that failed too early or absurdly late. 0 in a correct lock. */
+export const TORTURE_LATE = 40;
+/** Trylocks and retried sections, timed locks and spin queues, that failed as they may. */
+export const TORTURE_TRYFAILS = 48;
+export const TORTURE_TIMEOUTS = 56;
+
 // Negative results of commands and exported functions: the kernel's numbers.
 export const ENOENT = -2;
 export const EAGAIN = -11;

@@ -22,7 +22,7 @@ import { and32, cas32, load32, or32, store32 } from "../atomics";
 import { cpu_now, this_cpu, this_cpu_ptr } from "../cpu";
 import { PCPU_WAITER } from "../layout";
 import { OSQ_SPINS, osq_init, osq_lock, osq_unlock } from "./osq";
-import { park, SPIN_BOUND } from "./park";
+import { park } from "./park";
 import { qspin_init, qspin_lock, qspin_unlock } from "./qspinlock";
 import {
   WAIT_WRITE,
@@ -45,6 +45,8 @@ const OWNER_SHIFT: i32 = 3;
 const WAIT_LOCK: usize = 8;
 const OSQ: usize = 12;
 const WAIT_LIST: usize = 16;
+/** Looks at the owner before a CPU rather sleeps: about as long as a sleep and a wake-up take. */
+const OWNER_SPINS: i32 = 10_000;
 /** cpu_now costs a call out of Wasm: a deadline is looked at once in so many iterations. */
 const CLOCK_MASK: i32 = 127;
 
@@ -177,7 +179,7 @@ function mutex_remove_waiter(p: usize, node: usize): void {
 function mutex_spin_slow(p: usize, deadline: i64, queue: bool): bool {
   if (queue && !osq_lock(p + OSQ, OSQ_SPINS, deadline)) return false;
   let got = false;
-  for (let i = 0; i < SPIN_BOUND; i++) {
+  for (let i = 0; i < OWNER_SPINS; i++) {
     const word = load32(p);
     if (((word & ~FLAGS) == 0 || (word & PICKUP) != 0) && mutex_try(p, false) == 0) {
       got = true;

@@ -18,7 +18,7 @@ import { PCPU_OSQ } from "../layout";
 import { spin_wait } from "./park";
 
 /** Iterations a CPU waits for its turn to spin, before it rather sleeps: no core, no hurry. */
-export const OSQ_SPINS: i32 = 16_000;
+export const OSQ_SPINS: i32 = 40_000;
 
 const NEXT: usize = 0;
 const PREV: usize = 4;

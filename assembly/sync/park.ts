@@ -9,8 +9,11 @@
 import { load32, notify, wait32 } from "../atomics";
 import { cpu_may_block } from "../cpu";
 
-/** Iterations a spinlock's waiter spins before its first sleep; about 20 us. */
-export const SPIN_BOUND = 4000;
+/**
+ * Iterations a spinlock's waiter spins before its first sleep, some 50 us: more than the longest
+ * queue of a large machine takes, less than a time slice.
+ */
+export const SPIN_BOUND = 40_000;
 // First sleep, doubled by each further one up to the longest.
 const YIELD_NS_MIN: i64 = 100_000;
 const YIELD_NS_MAX: i64 = 2_000_000;

@@ -22,7 +22,7 @@ import { add32, cas32, load32, or32, store32 } from "../atomics";
 import { cpu_now, this_cpu, this_cpu_ptr } from "../cpu";
 import { PCPU_WAITER } from "../layout";
 import { OSQ_SPINS, osq_init, osq_lock, osq_unlock } from "./osq";
-import { park, SPIN_BOUND } from "./park";
+import { park } from "./park";
 import { qspin_init, qspin_lock, qspin_unlock } from "./qspinlock";
 import {
   WAIT_READ,
@@ -65,6 +65,8 @@ const FREE: i32 = 0;
 const READ: i32 = 1;
 const OURS: i32 = 2;
 
+/** Looks at the count before a CPU rather sleeps: about as long as a sleep and a wake-up take. */
+const OWNER_SPINS: i32 = 10_000;
 /** How long a waiter lets itself be overtaken, nanoseconds (the kernel's 4 ms). */
 const HANDOFF_NS: i64 = 4_000_000;
 
@@ -240,7 +242,7 @@ function try_write_lock(p: usize, node: usize): bool {
 
 /** Bounded wait for a lock that nobody may steal; true when it is free. */
 function spin_until_free(p: usize): bool {
-  for (let i = 0; i < SPIN_BOUND; i++) {
+  for (let i = 0; i < OWNER_SPINS; i++) {
     if ((load32(p) & LOCKED) == 0) return true;
   }
   return false;
@@ -253,7 +255,7 @@ function spin_until_free(p: usize): bool {
 function rwsem_spin_slow(p: usize): bool {
   if (!osq_lock(p + OSQ, OSQ_SPINS, 0)) return false;
   let got = false;
-  for (let i = 0; i < SPIN_BOUND; i++) {
+  for (let i = 0; i < OWNER_SPINS; i++) {
     const count = load32(p);
     if ((count & (LOCKED | HANDOFF)) == 0 && cas32(p, count, count | WRITER) == count) { // [W]
       set_writer_owned(p);
