@@ -32,7 +32,7 @@ export function spin_wait(p: usize, seen: i32, i: i32): void {
 function spin_yield_slow(p: usize, seen: i32, i: i32): void {
   if (!cpu_may_block()) return;
   const doublings = min(i - SPIN_BOUND, 5);
-  wait32(p, seen, min(YIELD_NS_MIN << <i64>doublings, YIELD_NS_MAX));
+  wait32(p, seen, min(YIELD_NS_MIN << (<i64>doublings), YIELD_NS_MAX));
 }
 
 /**

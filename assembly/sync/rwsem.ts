@@ -124,7 +124,8 @@ export function up_read(p: usize): void {
 // @ts-ignore: decorator
 @inline
 export function down_write(p: usize): void {
-  if (cas32(p, 0, WRITER) == 0) set_writer_owned(p); // [W]
+  if (cas32(p, 0, WRITER) == 0)
+    set_writer_owned(p); // [W]
   else down_write_slow(p);
 }
 
@@ -145,8 +146,7 @@ export function up_write(p: usize): void {
 export function down_read_slow(p: usize, count: i32): void {
   const readers = count >>> READER_SHIFT;
   const owner = load32(p + OWNER);
-  const amongReaders =
-    (owner & READER_OWNED) != 0 && readers > 1 && (count & WRITER) == 0;
+  const amongReaders = (owner & READER_OWNED) != 0 && readers > 1 && (count & WRITER) == 0;
   if (!amongReaders && (count & (WRITER | HANDOFF)) == 0) {
     // Steal: nobody is inside, and nobody insists. Take the other waiting readers along.
     set_reader_owned(p, this_cpu());
@@ -257,7 +257,8 @@ function rwsem_spin_slow(p: usize): bool {
   let got = false;
   for (let i = 0; i < OWNER_SPINS; i++) {
     const count = load32(p);
-    if ((count & (LOCKED | HANDOFF)) == 0 && cas32(p, count, count | WRITER) == count) { // [W]
+    if ((count & (LOCKED | HANDOFF)) == 0 && cas32(p, count, count | WRITER) == count) {
+      // [W]
       set_writer_owned(p);
       got = true;
       break;
@@ -324,8 +325,8 @@ function grant_readers(p: usize, announce: bool): usize {
   let chain: usize = 0;
   let tail: usize = 0;
   let granted = 0;
-  let empty = false;
-  for (let node = first; node != 0; ) {
+  let empty: bool = false;
+  for (let node = first; node != 0;) {
     const next = wait_next(node);
     if (wait_kind(node) == WAIT_READ) {
       empty = wait_list_del(list, node);

@@ -140,7 +140,7 @@ function unlock(kind: i32, p: usize): void {
 @inline
 function is_queued(kind: i32, p: usize): bool {
   const word = load32(p);
-  if (kind == TICKET) return ((word >>> 16) - word & 0xffff) >= 2;
+  if (kind == TICKET) return (((word >>> 16) - word) & 0xffff) >= 2;
   if (kind == QSPINLOCK) return word >>> 16 != 0;
   if (kind == RWLOCK) return (word & 0x100) != 0;
   if (kind == MUTEX) return (word & 2) != 0;
@@ -221,7 +221,7 @@ function torture(kind: i32, writes: u32, p: usize, seed: i32, n: i32): void {
   const t = torture_block(seed);
   for (let i = n; i > 0; i--) {
     const r = random(t);
-    if (writes == 8 || (r >>> 13 & 7) < writes) write_once(kind, p, t, r);
+    if (writes == 8 || ((r >>> 13) & 7) < writes) write_once(kind, p, t, r);
     else read_once(kind, p, t, r);
     between(random(t));
   }
@@ -301,7 +301,7 @@ export function torture_osq(p: usize, seed: i32, n: i32): void {
   const t = torture_block(seed);
   for (let i = n; i > 0; i--) {
     const r = random(t);
-    const spins = (r & 0x1c00) == 0 ? OSQ_SPINS : <i32>(r >>> 13 & 255);
+    const spins = (r & 0x1c00) == 0 ? OSQ_SPINS : <i32>((r >>> 13) & 255);
     if (osq_lock(p, spins, 0)) {
       write_section(p, t, r);
       osq_unlock(p);
@@ -318,7 +318,7 @@ export function torture_seqcount(p: usize, seed: i32, n: i32): void {
   const c = p + LOCK_CHECK;
   for (let i = n; i > 0; i--) {
     const r = random(t);
-    if ((r >>> 13 & 7) < 2) {
+    if (((r >>> 13) & 7) < 2) {
       spin_lock(p + SEQ_LOCK);
       write_seqcount_begin(p);
       const a = load<i32>(c, CHECK_A);
