@@ -2,8 +2,8 @@
 //
 //   offset 0   owner: [31:3] CPU number + 1 of the holder, 0: free
 //                     [0] WAITERS  somebody sleeps: unlock must wake the first
-//                     [1] HANDOFF  the first waiter was overtaken once: unlock must give it the lock
-//                     [2] PICKUP   the holder named above was given the lock and has not noticed yet
+//                     [1] HANDOFF  the first waiter was overtaken: unlock must give it the lock
+//                     [2] PICKUP   the holder named here was given the lock, and has yet to notice
 //          8   wait_lock, a queued spinlock
 //          12  osq, the queue of those who spin instead of sleeping
 //          16  wait_list, first 16 and last 24

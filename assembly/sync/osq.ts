@@ -81,7 +81,7 @@ export function osq_unlock(p: usize): void {
   const me = this_cpu() + 1;
   if (cas32(p, me, 0) == me) return;
   const node = this_cpu_ptr(PCPU_OSQ);
-  // [B] taking next away makes a successor that gives up fail its step A, and see [L] instead.
+  // [B] taking next away makes a successor that gives up fail at [A], and see [L] instead.
   let next = <usize>xchg32(node + NEXT, 0);
   if (next == 0) next = osq_wait_next_slow(p, node, me, 0);
   if (next != 0) store32(next + LOCKED, 1); // [L] last access to a node that is not ours

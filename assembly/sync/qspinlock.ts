@@ -77,7 +77,7 @@ export function qspin_slow(p: usize, seen: i32): void {
       store16(p, LOCKED); // 0,1,0 -> 0,0,1: clears pending and sets locked in one store
       return;
     }
-    // Somebody was there first. Undo pending if it was ours, then queue. A head that saw our
+    // Somebody was there first. Undo pending if [B] set it, then queue. A head that saw our
     // pending at [E] left the tail in place and waits for a successor: that will be us.
     if ((val & PENDING_MASK) == 0) store8(p + PENDING_BYTE, 0);
   }

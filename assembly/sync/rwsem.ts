@@ -117,7 +117,7 @@ export function down_read_trylock(p: usize): bool {
 @inline
 export function up_read(p: usize): void {
   const count = add32(p, -READER) - READER; // [B]
-  // Last one out, and somebody sleeps.
+  // Last one out, and somebody sleeps. A reader on its way out at [C] counts: it looks itself.
   if ((count & (LOCKED | WAITERS)) == WAITERS) rwsem_wake_slow(p);
 }
 

@@ -7,8 +7,8 @@
 // CPUs: one lost update is one violated exclusion. Shared sides only read it, and count into
 // PCPU_COUNT of their CPU, where the host finds the same sum.
 //
-// plain: every access to the protected word is plain; the locks are what orders them. PCPU_COUNT is
-// the CPU's own.
+// plain: `LOCK_DATA`: the protected word; the lock under measurement is what orders its accesses.
+// `count`: PCPU_COUNT is the CPU's own, read by the host after the run.
 
 import { this_cpu_ptr } from "../cpu";
 import { LOCK_DATA, PCPU_COUNT } from "../layout";

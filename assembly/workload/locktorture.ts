@@ -16,8 +16,8 @@
 //   time        a timed lock that failed did so not before its time, and not absurdly late. (LATE)
 // Counters are the CPU's own, at PCPU_TORTURE (layout.ts).
 //
-// plain: the CPU's own counters; A, B and the data are protected by the lock under test, and have
-// to be plain, or the test would order what the lock fails to order.
+// plain: `TORTURE_*`, `counter`: the CPU's own block. `LOCK_DATA`, `CHECK_A`, `CHECK_B`: protected
+// by the lock under test; they have to be plain, or the test would order what the lock fails to.
 
 import { add32, cas32, load32, store32 } from "../atomics";
 import { cpu_delay, cpu_now, this_cpu, this_cpu_ptr } from "../cpu";
@@ -190,7 +190,9 @@ function write_once(kind: i32, p: usize, t: usize, r: u32): void {
   } else {
     lock(kind, p); // [C]
   }
-  if (queued && load32(p + LOCK_CHECK + CHECK_SECTIONS) == sections) count(t, TORTURE_BARGES); // [D]
+  if (queued && load32(p + LOCK_CHECK + CHECK_SECTIONS) == sections) {
+    count(t, TORTURE_BARGES); // [D]
+  }
   write_section(p, t, r);
   unlock(kind, p);
 }
@@ -208,7 +210,9 @@ function read_once(kind: i32, p: usize, t: usize, r: u32): void {
   } else {
     down_read(p); // [C]
   }
-  if (queued && load32(p + LOCK_CHECK + CHECK_SECTIONS) == sections) count(t, TORTURE_BARGES); // [D]
+  if (queued && load32(p + LOCK_CHECK + CHECK_SECTIONS) == sections) {
+    count(t, TORTURE_BARGES); // [D]
+  }
   read_section(p, t, r);
   if (kind == RWLOCK) read_unlock(p);
   else up_read(p);
