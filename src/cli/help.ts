@@ -3,7 +3,7 @@
 export const PROGRAM_HELP = `
 Examples:
   wasmprobe bench uprobe-nop -p 2          one run on two CPUs
-  wasmprobe sweep                          both presets on 1, 2, 4 ... CPUs, beside the published table
+  wasmprobe sweep                          both presets, beside the published table
   wasmprobe torture locks --seconds 30     the locks' invariants under load
   wasmprobe list benches                   what can be measured
 `;

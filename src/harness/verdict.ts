@@ -1,6 +1,6 @@
-// What a sweep over two presets showed, in words: how each scaled, which was faster, whether that is
-// more than noise, and what the published table saw at the same CPU counts. It says no more than the
-// figures do: on a busy host nothing is judged.
+// What a sweep over two presets showed, in words: how each scaled, which was faster, whether that
+// is more than noise, and what the published table saw at the same CPU counts. It says no more than
+// the figures do: on a busy host nothing is judged.
 
 import { jointDeviation } from "../base/stats.js";
 import { formatRate, formatRatio } from "../base/units.js";
@@ -28,7 +28,8 @@ export function verdict(all: readonly SweepRun[]): string {
   const common = commonCounts(pair);
   const most = common.at(-1);
   if (most === undefined) {
-    return `${pair.presets.join(" and ")} were not measured at the same CPU count: nothing to compare.`;
+    const both = pair.presets.join(" and ");
+    return `${both} were not measured at the same CPU count: nothing to compare.`;
   }
   const busy = busyText(measured, pair, most);
   if (busy !== undefined) return busy;
@@ -144,9 +145,9 @@ function trapText(run: MeasuredRun): string {
 function rawNote(run: MeasuredRun): string[] {
   if (run.preset !== "rwlock" || run.trapNs > 0 || run.cpus !== 2) return [];
   return [
-    "Raw, at two CPUs, the reader-writer lock need not win: its readers still write the lock word, " +
-      "and nothing but the hit itself lies between two of them. The published gain was measured " +
-      "with the cost of an exception in between (try --trap-ns 250).",
+    "Raw, at two CPUs, the reader-writer lock need not win: its readers still write the lock " +
+      "word, and nothing but the hit itself lies between two of them. The published gain was " +
+      "measured with the cost of an exception in between (try --trap-ns 250).",
   ];
 }
 

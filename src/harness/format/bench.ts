@@ -2,8 +2,8 @@
 //
 // One difference in the figures: the kernel's Summary assumes that every sample took exactly one
 // second and divides by the number of samples. Here every sample is divided by the time it really
-// took, so that a late timer does not count as a fast lock. Iter lines agree: the kernel's too divide
-// by real time. A deviation needs two samples; with one, "n/a" stands in its place.
+// took, so that a late timer does not count as a fast lock. Iter lines agree, since the kernel's
+// use real time too. A deviation needs two samples; with one, "n/a" stands in its place.
 
 import { mean, sampleDeviation } from "../../base/stats.js";
 import { fixed } from "../../base/units.js";

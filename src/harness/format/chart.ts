@@ -19,8 +19,8 @@ const MARGIN = 10;
 const TICK_GAP = 4;
 
 /**
- * The chart of `series`, or bars when there is one CPU count only; empty without runs, and with more
- * series than there are marks.
+ * The chart of `series`, or bars when there is one CPU count only; empty without runs, and with
+ * more series than there are marks.
  */
 export function chart(series: readonly Series<MeasuredRun>[], columns = 80): string {
   const drawn = series.filter((s) => s.runs.length > 0);
@@ -116,11 +116,12 @@ function createPen() {
 
 /** 0 and up to five steps of 1, 2 or 5 times a power of ten, the last at or above `most`. */
 function niceTicks(most: number): number[] {
-  const rough = Math.max(most, 1e-6) / 4;
+  const top = Math.max(most, 1e-6);
+  const rough = top / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find((n) => n * power >= rough * 0.999) ?? 10);
   const ticks: number[] = [];
-  for (let i = 0; (i - 1) * step < most; i++) ticks.push(Number((i * step).toPrecision(12)));
+  for (let i = 0; (i - 1) * step < top; i++) ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
 }
 

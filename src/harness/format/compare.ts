@@ -89,7 +89,7 @@ function withDeviation(run: MeasuredRun): string {
 }
 
 function verdictOf(row: ComparedRun): string {
-  if (row.differs === undefined) return "unknown: a single sample";
+  if (row.differs === undefined) return "noise unknown";
   if (!row.differs) return "within noise";
   return row.ratio > 1 ? "faster" : "slower";
 }

@@ -2,8 +2,9 @@
 //
 //   uprobe-nop      ( 8 cpus):   24.534 ± 0.010M/s  (  3.067M/s/cpu)
 //
-// that is, printf's "%-15s (%2d cpus): %8.3f ± %5.3fM/s  (%7.3fM/s/cpu)". Rows are grouped by preset
-// under a title, as the mails group theirs by BEFORE and AFTER; comment lines start with "# ".
+// that is, printf's "%-15s (%2d cpus): %8.3f ± %5.3fM/s  (%7.3fM/s/cpu)". Rows are grouped by
+// preset under a title, as the mails group theirs by BEFORE and AFTER; comment lines start with
+// "# ".
 
 import { fixed } from "../../base/units.js";
 import { measuredRuns, type MeasuredRun, type SweepResult } from "../result.js";

@@ -19,8 +19,8 @@ export type Axis = "bench" | "preset" | "on" | "probes" | "trapNs";
 const AXES: readonly Axis[] = ["bench", "preset", "on", "probes", "trapNs"];
 
 /**
- * Axes along which the runs differ, CPUs aside. Benches without a probe table know neither probes nor
- * exceptions, so that a control beside a sweep adds no axis.
+ * Axes along which the runs differ, CPUs aside. Benches without a probe table know neither probes
+ * nor exceptions, so that a control beside a sweep adds no axis.
  */
 export function varyingAxes(runs: readonly RunKey[]): Set<Axis> {
   const found = new Set<Axis>();
@@ -59,10 +59,14 @@ function labelOf(run: RunKey, axes: ReadonlySet<Axis>): string {
 
 function conditions(run: RunKey, axes: ReadonlySet<Axis>): string[] {
   const parts: string[] = [];
-  if (axes.has("probes") && run.probes > 0) parts.push(`${run.probes} probes`);
+  if (axes.has("probes") && run.probes > 0) parts.push(probesText(run.probes));
   if (axes.has("trapNs") && run.probes > 0) parts.push(trapText(run.trapNs));
   if (axes.has("on")) parts.push(`on ${run.on}`);
   return parts;
+}
+
+export function probesText(probes: number): string {
+  return probes === 1 ? "1 probe" : `${probes} probes`;
 }
 
 export function trapText(trapNs: number): string {

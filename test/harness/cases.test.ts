@@ -1,0 +1,37 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import * as cases from "../../src/harness/cases.js";
+
+test("names of benches and presets are unique and fit the command line", () => {
+  for (const names of [cases.CASE_NAMES, cases.PRESET_NAMES]) {
+    assert.is(new Set(names).size, names.length);
+    for (const name of names) assert.match(name, /^[a-z]+(-[a-z]+)*$/);
+  }
+});
+
+test("only uprobe benches have presets, and they have all", () => {
+  for (const { name, family, presets } of cases.CASES) {
+    const expected = family === "uprobe" ? cases.PRESET_NAMES : [];
+    assert.equal([...presets], [...expected], name);
+  }
+  assert.ok(cases.findPreset(cases.DEFAULT_PRESET));
+});
+
+test("every control is itself a bench without a control", () => {
+  const controls = cases.CASES.map((c) => c.control).filter((name) => name !== null);
+  for (const name of [...controls, cases.HOST_CONTROL]) {
+    assert.is(cases.findCase(name)?.control, null, name);
+  }
+});
+
+test("every bench and preset has a description and a unit", () => {
+  for (const { name, description, unit } of cases.CASES) assert.ok(description && unit, name);
+  for (const { name, description } of cases.PRESETS) assert.ok(description, name);
+});
+
+test("trig-uprobe-nop is uprobe-nop", () => {
+  assert.is(cases.plainName("trig-uprobe-nop"), "uprobe-nop");
+  assert.is(cases.plainName("uprobe-nop"), "uprobe-nop");
+});
+
+test.run();

@@ -1,0 +1,94 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import {
+  TABLES,
+  publishedRow,
+  publishedSeries,
+  publishedTable,
+  tableRecords,
+} from "../../src/harness/published.js";
+import { TABLE_TEXTS } from "../../src/harness/tables.js";
+import { messageOf } from "../helpers/throws.js";
+
+const ROWS: Record<string, number> = {
+  "0-siglock": 42,
+  "1-speculative": 40,
+  "2-tasks-trace": 28,
+  "3-rwlock": 39,
+  "4-percpu-ops": 3,
+  "4-percpu-profile192": 13,
+  "4-percpu-stacks192": 2,
+  "aux-uprobes-v5-baseline": 14,
+  "aux-uretprobe-ripool": 40,
+};
+
+test("every table ships, with the number of rows that was published", () => {
+  assert.equal(TABLES.map((t) => t.name).sort(), Object.keys(ROWS).sort());
+  assert.equal(Object.keys(TABLE_TEXTS).sort(), Object.keys(ROWS).sort());
+  for (const [name, rows] of Object.entries(ROWS)) {
+    const [head, ...records] = tableRecords(name);
+    assert.is(records.length, rows, name);
+    for (const record of records) assert.is(record.length, head?.length, `${name}: ${record[0]}`);
+  }
+});
+
+test("every per-CPU figure is its mean divided by its CPUs, as far as three digits tell", () => {
+  for (const { name, rates } of TABLES) {
+    if (!rates) continue;
+    for (const row of publishedTable(name)) {
+      const off = Math.abs(row.mean / row.cpus - row.perCpu);
+      assert.ok(off <= 1000, `${name} ${row.variant} ${row.bench} ${row.cpus}: off by ${off}/s`);
+      assert.ok(row.mean > 0 && row.cpus >= 1);
+    }
+  }
+});
+
+test("rates are read as operations per second", () => {
+  assert.equal(publishedRow("rwlock", "uprobe-nop", 4), {
+    table: "3-rwlock",
+    source: "seed3",
+    variant: "after",
+    bench: "uprobe-nop",
+    cpus: 4,
+    mean: 3.565e6,
+    stddev: 0.017e6,
+    perCpu: 0.891e6,
+    quality: "exact",
+  });
+});
+
+test("the spinlock series has 19 rows and none at 16 CPUs, the rwlock series all 20", () => {
+  const counts = (preset: string): number[] =>
+    publishedSeries(preset, "uprobe-nop").map((row) => row.cpus);
+  const all = Array.from({ length: 20 }, (_, i) => i + 1);
+  assert.equal(counts("rwlock"), all);
+  assert.equal(
+    counts("spinlock"),
+    all.filter((n) => n !== 16),
+  );
+  assert.is(publishedRow("spinlock", "uprobe-nop", 16), undefined);
+});
+
+test("the upper bound of the 192-way machine is not an exact figure", () => {
+  const rows = publishedTable("4-percpu-ops");
+  assert.equal(
+    rows.map((row) => row.quality),
+    ["exact", "exact", "upper-bound"],
+  );
+  assert.is(rows[0]?.stddev, null);
+});
+
+test("nothing stands beside a bench or preset that nobody published", () => {
+  assert.equal(publishedSeries(null, "count-percpu"), []);
+  assert.equal(publishedSeries("rwlock", "uprobe-push"), []);
+  assert.equal(publishedSeries("elsewhere", "uprobe-nop"), []);
+});
+
+test("an unknown table is one line with the valid names", () => {
+  assert.match(
+    messageOf("E_NAME", () => publishedTable("3-rwlok")),
+    "did you mean 3-rwlock?",
+  );
+});
+
+test.run();
