@@ -7,6 +7,7 @@ import { parseCpuList } from "../base/ranges.js";
 import { CPUS_MAX } from "../engine/abi.js";
 import { DEFAULT_PRESET, PRESET_NAMES, type PresetName } from "../harness/cases.js";
 import { FORMAT_NAMES, type FormatName } from "../harness/format/names.js";
+import { LOCK_TEST_NAMES } from "../harness/torture/names.js";
 import { BENCH_HELP, LIST_HELP, PROGRAM_HELP, SWEEP_HELP, TORTURE_HELP } from "./help.js";
 import {
   caseName,
@@ -224,6 +225,7 @@ interface TortureValues {
   seconds: number;
   seed: number | null;
   producers?: number;
+  lock?: string;
   quiet?: true;
   wasm?: string;
 }
@@ -237,6 +239,7 @@ function torture(program: Command, take: Take): Command {
     )
     .addOption(seedOption().default(null, "drawn, and printed"))
     .addOption(producersOption("workers (default: all CPUs)"))
+    .addOption(choiceOption("--lock <name>", "one lock only", "lock", LOCK_TEST_NAMES))
     .option("-q, --quiet", "no progress")
     .addOption(wasmOption())
     .action((name: string | undefined, values: TortureValues) =>
@@ -248,9 +251,14 @@ function tortureOptions(name: string | undefined, values: TortureValues): Tortur
   if (name === undefined) {
     throw new WasmprobeError("E_USAGE", `torture needs a name; valid: ${TORTURE_NAMES.join(", ")}`);
   }
+  const chosen = choice(name, "torture test", TORTURE_NAMES);
+  if (values.lock !== undefined && chosen !== "locks") {
+    throw new WasmprobeError("E_USAGE", `--lock goes with torture locks, not ${chosen}`);
+  }
   return {
     command: "torture",
-    name: choice(name, "torture test", TORTURE_NAMES),
+    name: chosen,
+    lock: values.lock ?? null,
     seconds: values.seconds,
     seed: values.seed,
     cpus: values.producers ?? null,

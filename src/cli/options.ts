@@ -56,6 +56,8 @@ export interface SweepOptions {
 export interface TortureOptions {
   command: "torture";
   name: TortureName;
+  /** `torture locks` of one lock only, or null. */
+  lock: string | null;
   seconds: number;
   /** Null: drawn at start, and printed. */
   seed: number | null;

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { arch, availableParallelism, cpus, platform, release } from "node:os";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { promisify } from "node:util";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { HostInfo, HostWorker, Platform, WorkerPort } from "./platform.js";
 
 const run = promisify(execFile);
@@ -116,6 +116,7 @@ export const nodePlatform: Platform = {
   isMainThread,
   nowMs: () => performance.now(),
   readBytes: async (url) => readFile(fileURLToPath(url)),
+  fileUrl: (path) => pathToFileURL(path),
   spawnWorker,
   workerPort,
   host,

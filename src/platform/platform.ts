@@ -43,6 +43,8 @@ export interface Platform {
   /** Monotonic time, milliseconds with fractions. */
   nowMs(): number;
   readBytes(url: URL): Promise<Uint8Array>;
+  /** The address of a file named on the command line. */
+  fileUrl(path: string): URL;
   spawnWorker(url: URL, data: unknown, name: string): HostWorker;
   /** Only inside a worker. */
   workerPort(): WorkerPort;
@@ -51,4 +53,34 @@ export interface Platform {
   threadId(): number | undefined;
   /** Binds a thread to one CPU; false where that cannot be done. */
   pinThread(threadId: number, cpu: number): Promise<boolean>;
+}
+
+/** Where text goes. */
+export interface TextSink {
+  readonly isTty: boolean;
+  /** Width of the terminal, where it is one. */
+  readonly columns: number | undefined;
+  /** Never throws: who listens is told by `onStdoutClosed`. */
+  write(text: string): void;
+}
+
+/** The process that a command runs in. */
+export interface Terminal {
+  /** The words after the program's name. */
+  readonly argv: readonly string[];
+  readonly stdout: TextSink;
+  readonly stderr: TextSink;
+  /** Each request to end (Ctrl-C, a signal), with the exit code that stands for it. */
+  onInterrupt(listener: (exitCode: number) => void): void;
+  /** The reader of stdout has gone away. */
+  onStdoutClosed(listener: () => void): void;
+  /** Throws the system's error. */
+  readText(path: string): string;
+  writeText(path: string, text: string): void;
+  /** Any number; different each time. */
+  entropy(): number;
+  /** Resolves when all that was written has been handed to the system. */
+  flush(): Promise<void>;
+  /** Ends the process now, whatever still runs in it. */
+  exit(code: number): never;
 }

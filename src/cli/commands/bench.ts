@@ -1,0 +1,141 @@
+// `wasmprobe bench NAME`: one run, with the lines of the kernel's bench.
+
+import { EXIT_OK, WasmprobeError } from "../../base/errors.js";
+import { formatCount, formatRate } from "../../base/units.js";
+import type { Runner } from "../../engine/runner.js";
+import { findCase } from "../../harness/cases.js";
+import { setUpCell } from "../../harness/cell.js";
+import { measureDelayUnit } from "../../harness/delay.js";
+import { BENCH_INTERVAL_NS, iterLine, setupLine } from "../../harness/format/bench.js";
+import { startedLine, summaryLine } from "../../harness/format/bench.js";
+import { hostLines } from "../../harness/format/header.js";
+import { trapText } from "../../harness/format/series.js";
+import { describeHost, usableCpus } from "../../harness/host.js";
+import { measure, type Measurement, type Sample } from "../../harness/measure.js";
+import { type MeasuredRun, oversubscription } from "../../harness/result.js";
+import { keyOf, measuredRun } from "../../harness/sweep.js";
+import type { BenchOptions } from "../options.js";
+import type { Session } from "../session.js";
+import { withThreads } from "./start.js";
+
+/** A tick late by less than this still closes an interval. */
+const TICK_SLACK_NS = 5e6;
+
+export async function runBench(session: Session, options: BenchOptions): Promise<number> {
+  return withThreads(session, options, (runner) => run(session, options, runner));
+}
+
+async function run(session: Session, options: BenchOptions, runner: Runner): Promise<number> {
+  const bench = findCase(options.name);
+  if (bench === undefined) throw new WasmprobeError("E_NAME", `no bench "${options.name}"`);
+  const { cpus, preset, probes, trapNs, seed, quiet } = options;
+  const { nowMs } = session.platform;
+  const spec = { bench, preset, cpus, probes, trapNs, seed };
+  printHeader(session, options, runner);
+  if (!quiet) session.print(setupLine(options.name));
+  const unitNs = measureDelayUnit(runner.host, nowMs);
+  const cell = await setUpCell(runner, spec, unitNs);
+  if (!quiet) session.print(startedLine(options.name));
+
+  let iter = 0;
+  const ticker = new Ticker((sample) => {
+    session.print(iterLine(iter, { ...sample, hits: sum(sample.ops) }, cpus));
+    iter++;
+  });
+  const measurement = await measure(runner, cell, {
+    nowMs,
+    warmupSec: options.warmupSec,
+    durationSec: options.durationSec,
+    sampleSec: Math.min(1, options.durationSec),
+    interrupt: session.interrupt,
+    onSample: (sample, warmup) => ticker.add(sample, warmup),
+  });
+  return report(session, options, measurement, spec, runner);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => a + b, 0);
+}
+
+/** Joins the short samples of a warm-up to the one-second ticks that the kernel prints. */
+class Ticker {
+  readonly #print: (sample: Sample) => void;
+  #open: Sample | undefined;
+
+  constructor(print: (sample: Sample) => void) {
+    this.#print = print;
+  }
+
+  add(sample: Sample, warmup: boolean): void {
+    if (!warmup) {
+      this.#close();
+      this.#print(sample);
+      return;
+    }
+    const open = this.#open;
+    this.#open =
+      open === undefined
+        ? sample
+        : {
+            elapsedNs: open.elapsedNs + sample.elapsedNs,
+            ops: open.ops.map((n, cpu) => n + (sample.ops[cpu] ?? 0)),
+            drops: open.drops + sample.drops,
+          };
+    if (this.#open.elapsedNs > BENCH_INTERVAL_NS - TICK_SLACK_NS) this.#close();
+  }
+
+  #close(): void {
+    if (this.#open !== undefined) this.#print(this.#open);
+    this.#open = undefined;
+  }
+}
+
+// The kernel's bench prints no header; ours must be able to say where its figures come from. It
+// goes where it disturbs no reader of the kernel's lines, or with -v among them.
+function printHeader(session: Session, options: BenchOptions, runner: Runner): void {
+  if (options.quiet && !options.verbose) return;
+  const host = describeHost(session.platform, runner.affinity);
+  const traps = options.preset === null ? undefined : trapText(options.trapNs);
+  const lines = hostLines(host, traps);
+  const label = oversubscription(options.cpus, usableCpus(session.platform));
+  if (label !== undefined) lines.push(`oversubscribed ${label}`);
+  for (const line of lines) {
+    if (options.verbose) session.print(`# ${line}`);
+    else session.note(line);
+  }
+}
+
+function report(
+  session: Session,
+  options: BenchOptions,
+  measurement: Measurement,
+  spec: Parameters<typeof setUpCell>[1],
+  runner: Runner,
+): number {
+  const { samples, flat, counts } = measurement;
+  if (samples.length === 0) {
+    session.note("interrupted before the first sample: nothing was measured");
+    return EXIT_OK;
+  }
+  const hits = samples.map((sample) => ({ ...sample, hits: sum(sample.ops) }));
+  session.print(summaryLine(hits, options.cpus));
+  if (!flat && !options.quiet) {
+    session.note(`not flat: the rate still changed when the warm-up ended (-w ${options.warmupSec})`);
+  }
+  if (options.verbose) {
+    const all = { samples, counts: [counts], flat, sharedCore: false };
+    const usable = usableCpus(session.platform);
+    printCounters(session, measuredRun(spec, all, keyOf(spec, runner.on), usable));
+  }
+  return EXIT_OK;
+}
+
+function printCounters(session: Session, run: MeasuredRun): void {
+  const causes = Object.entries(run.missed).map(([cause, n]) => `${cause} ${formatCount(n)}`);
+  const missed = causes.length === 0 ? "0" : causes.join(", ");
+  session.print(
+    `# triggers ${formatCount(run.triggers)} = handled ${formatCount(run.handled)} ` +
+      `+ filtered ${formatCount(run.filtered)} + missed ${missed}`,
+  );
+  session.print(`# per worker: min ${formatRate(run.min)}, max ${formatRate(run.max)}`);
+}

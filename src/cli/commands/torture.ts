@@ -1,0 +1,52 @@
+// `wasmprobe torture NAME`: the invariants under load, until time is up; SUCCESS or FAILURE.
+
+import { EXIT_OK, EXIT_RUNTIME } from "../../base/errors.js";
+import { seedFrom } from "../../base/random.js";
+import { hostLines } from "../../harness/format/header.js";
+import { describeHost, usableCpus } from "../../harness/host.js";
+import { oversubscription } from "../../harness/result.js";
+import { tortureLocks } from "../../harness/torture/locks.js";
+import { tortureProbes } from "../../harness/torture/probes.js";
+import { closingLine } from "../../harness/torture/run.js";
+import type { TortureOptions } from "../options.js";
+import type { Session } from "../session.js";
+import { withThreads } from "./start.js";
+
+/** Torture's tables are tiny: contention is what it is about. */
+const PROBES = 1024;
+
+export async function runTorture(session: Session, options: TortureOptions): Promise<number> {
+  const usable = usableCpus(session.platform);
+  const cpus = options.cpus ?? usable;
+  const seed = options.seed ?? seedFrom(session.terminal.entropy());
+  const start = { cpus, probes: PROBES, affinity: false, wasm: options.wasm };
+  return withThreads(session, start, async (runner) => {
+    if (!options.quiet) {
+      const lines = hostLines(describeHost(session.platform, runner.affinity));
+      for (const line of lines) session.note(line);
+    }
+    const label = oversubscription(cpus, usable);
+    const on = label === undefined ? `${cpus} CPUs` : `${cpus} CPUs, oversubscribed ${label}`;
+    const what = options.lock === null ? options.name : `${options.name} ${options.lock}`;
+    session.print(`${what}-torture:--- Start of test: ${on}, ${options.seconds} s, seed=${seed}`);
+    const context = {
+      runner,
+      nowMs: session.platform.nowMs,
+      cpus,
+      seconds: options.seconds,
+      seed,
+      interrupt: session.interrupt,
+      print: (line: string) => session.print(line),
+      onStep: (step: string) => {
+        if (!options.quiet) session.note(`${options.name}: ${step}`);
+      },
+    };
+    const report =
+      options.name === "locks"
+        ? await tortureLocks(context, options.lock)
+        : await tortureProbes(context);
+    for (const failure of report.failures) session.print(`!!! ${failure}`);
+    session.print(closingLine(what, report, seed));
+    return report.failures.length === 0 ? EXIT_OK : EXIT_RUNTIME;
+  });
+}

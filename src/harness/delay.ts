@@ -1,0 +1,30 @@
+// What one unit of cpu.delay takes on this machine: the trap's cost is asked for in nanoseconds and
+// given to the engine in units.
+
+import { WasmprobeError } from "../base/errors.js";
+import type { EngineInstance } from "../engine/instance.js";
+
+/** Iterations a trial: long against the clock's step, short against a time slice. */
+const UNITS = 50_000;
+/** The engine's optimised code takes over after some calls; the fastest trials are of it. */
+const TRIALS = 60;
+
+/** Nanoseconds a unit, as the fastest of many trials: the only one without an interruption. */
+export function measureDelayUnit(instance: EngineInstance, nowMs: () => number): number {
+  let best = Number.POSITIVE_INFINITY;
+  for (let trial = 0; trial < TRIALS; trial++) {
+    const before = nowMs();
+    instance.exports.cpu_delay(UNITS);
+    best = Math.min(best, nowMs() - before);
+  }
+  const ns = (best * 1e6) / UNITS;
+  if (!(ns > 0)) {
+    throw new WasmprobeError("E_PLATFORM", "the clock's step is too coarse to calibrate a delay");
+  }
+  return ns;
+}
+
+/** Units that take `ns` nanoseconds; 0 for 0, at least 1 for anything else. */
+export function delayUnits(ns: number, unitNs: number): number {
+  return ns === 0 ? 0 : Math.max(1, Math.round(ns / unitNs));
+}

@@ -1,0 +1,236 @@
+// `torture probes`: hits while probes come and go, after uprobe-stress.
+//
+// Rounds of about a second, alternating presets and roles, each on a freshly formatted engine:
+//   hitter   triggers one permanent probe. The oracle: missed 0, handled = triggers
+//   roamer   triggers all sites in random order. Only the identity is known, and: no SIGTRAP
+//   churner  registers and unregisters at random, checking each step (workload/churn.ts)
+// The housekeeper churns too and checks the tree's rules in between. At the end of a round all is
+// taken back: no uprobe is left, and the arena's accounting is what it was before.
+
+import * as abi from "../../engine/abi.js";
+import { type HitCounts, identityGap, sumHits } from "../../engine/memory.js";
+import type { Job, Runner } from "../../engine/runner.js";
+import { PRESET_NAMES, type PresetName } from "../cases.js";
+import { SITE_STRIDE, SITE_VADDR, TABLE_KINDS } from "../cell.js";
+import { failureOf, faultLines, runWatched, type TortureContext } from "./run.js";
+import type { TortureReport } from "./run.js";
+
+const SITES = 16;
+const FILE_BYTES = 4096;
+const ROUND_MS = 1000;
+/** Task id of hitters: the permanent probe counts theirs only. */
+const HITTER_PID = 7;
+const ROAMER_PID = 8;
+/** Registrations the housekeeper does between two looks at the tree. */
+const CHURN_STEPS = 50;
+/** Addresses the file is mapped at: registration has to patch several mappings. */
+const MAPPINGS = 3;
+
+type Role = "hitter" | "roamer" | "churner";
+/** Roles of CPU 0, 1, 2 ... in turn; shifted by one each round, so that two CPUs see them all. */
+const ROLES: readonly Role[] = ["hitter", "churner", "roamer", "churner"];
+
+interface Totals {
+  calls: number;
+  hits: number;
+  registered: number;
+  unregistered: number;
+  checks: number;
+  restarts: number;
+}
+
+interface Round {
+  inode: number;
+  mm: number;
+  sink: number;
+  permanent: number;
+  hitters: number[];
+  roamers: number[];
+  churns: number[];
+  /** Churn state of the housekeeper itself. */
+  own: number;
+  jobs: Job[];
+}
+
+async function setUp(
+  runner: Runner,
+  preset: PresetName,
+  roles: readonly Role[],
+  seed: number,
+): Promise<Round> {
+  const inode = await runner.command(abi.OP_INODE_CREATE, FILE_BYTES, abi.INSN_PUSH);
+  const mm = await runner.command(abi.OP_MM_CREATE, MAPPINGS);
+  for (let i = 0; i < MAPPINGS; i++) {
+    await runner.command(abi.OP_MMAP, mm, inode, SITE_VADDR * (i + 1), FILE_BYTES, 0);
+  }
+  const sink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
+  const permanent = await runner.command(abi.OP_REGISTER, inode, 0, sink, HITTER_PID, 0, 0);
+  const task = (pid: number, sites: number, salt: number) =>
+    runner.command(abi.OP_TASK_CREATE, mm, pid, SITE_VADDR, SITE_STRIDE, sites, seed + salt);
+  const churn = (salt: number) => {
+    const at = [mm, inode, SITE_VADDR, 0, SITE_STRIDE, SITES];
+    return runner.command(abi.OP_CHURN_CREATE, ...at, seed + 77 * (salt + 1));
+  };
+  const round: Round = {
+    inode,
+    mm,
+    sink,
+    permanent,
+    hitters: [],
+    roamers: [],
+    churns: [],
+    own: await churn(-1),
+    jobs: [],
+  };
+  for (const [cpu, role] of roles.entries()) {
+    if (role === "churner") {
+      const state = await churn(cpu);
+      round.churns.push(state);
+      round.jobs.push({ entry: "churn_probes", args: [state] });
+    } else if (role === "hitter") {
+      const hitter = await task(HITTER_PID, 1, cpu);
+      round.hitters.push(hitter);
+      round.jobs.push({ entry: `trigger_${preset}`, args: [hitter] });
+    } else {
+      const roamer = await task(ROAMER_PID, SITES, cpu);
+      round.roamers.push(roamer);
+      round.jobs.push({ entry: `trigger_${preset}_many`, args: [roamer] });
+    }
+  }
+  return round;
+}
+
+async function churnMeanwhile(runner: Runner, own: number, ended: () => boolean): Promise<void> {
+  while (!ended()) {
+    await runner.command(abi.OP_CHURN, own, CHURN_STEPS);
+    await runner.command(abi.OP_CHECK_TREE);
+  }
+}
+
+function identityLines(what: string, counts: HitCounts): string[] {
+  const lines: string[] = [];
+  const gap = identityGap(counts);
+  if (gap !== 0) lines.push(`${what}: triggers and outcomes differ by ${gap}`);
+  const traps = counts.missed.sigtrap;
+  if (traps !== 0) lines.push(`${what}: ${traps} traps belonged to no probe (SIGTRAP)`);
+  return lines;
+}
+
+async function oneRound(
+  context: TortureContext,
+  preset: PresetName,
+  roles: readonly Role[],
+  salt: number,
+  totals: Totals,
+): Promise<string[]> {
+  const { runner, cpus } = context;
+  const { memory } = runner;
+  await runner.format({ cpus, tableKind: TABLE_KINDS[preset], uprobesMax: SITES * 4 });
+  await runner.command(abi.OP_NOP);
+  const before = memory.arena();
+  const round = await setUp(runner, preset, roles, (context.seed + salt * 7919) | 0);
+  await runWatched(context, round.jobs, ROUND_MS, (ended) =>
+    churnMeanwhile(runner, round.own, ended),
+  );
+
+  const failures = faultLines(runner, preset);
+  const hits = sumHits(round.hitters.map((task) => memory.task(task)));
+  const roamed = sumHits(round.roamers.map((task) => memory.task(task)));
+  const states = [...round.churns, round.own];
+  const called = sumHits(states.map((s) => memory.task(memory.load(s + abi.CHURN_TASK))));
+  failures.push(...identityLines(`${preset} hitters`, hits));
+  failures.push(...identityLines(`${preset} roamers`, roamed));
+  failures.push(...identityLines(`${preset} churners`, called));
+  const expect = (ok: boolean, line: string) => {
+    if (!ok) failures.push(`${preset}: ${line}`);
+  };
+  const lost = hits.triggers - hits.handled;
+  expect(lost === 0, `the permanent probe missed ${lost} of ${hits.triggers} hits`);
+  const counted = memory.sinkHits(round.sink, cpus + 1).reduce((a, b) => a + b, 0);
+  expect(counted === hits.handled, `${hits.handled} hits handled, ${counted} in the consumer`);
+
+  const churned = (offset: number) => states.reduce((sum, s) => sum + memory.load(s + offset), 0);
+  const errors = churned(abi.CHURN_ERRORS);
+  expect(errors === 0, `${errors} registrations were refused although there was room`);
+  totals.calls += hits.triggers + roamed.triggers + called.triggers;
+  totals.hits += hits.handled + roamed.handled + called.handled;
+  totals.registered += churned(abi.CHURN_REGISTERED);
+  totals.unregistered += churned(abi.CHURN_UNREGISTERED);
+  totals.checks += churned(abi.CHURN_CHECKS);
+  totals.restarts += hits.restarts + roamed.restarts + called.restarts;
+  if (round.churns.length > 0) {
+    const busy = round.churns.every((state) => memory.load(state + abi.CHURN_REGISTERED) > 0);
+    expect(busy, "a churner registered nothing");
+  }
+  failures.push(...(await takeDown(runner, preset, round, before)));
+  return failures;
+}
+
+async function takeDown(
+  runner: Runner,
+  preset: PresetName,
+  round: Round,
+  before: { liveBytes: number; liveObjects: number },
+): Promise<string[]> {
+  const { memory } = runner;
+  for (const state of [...round.churns, round.own]) {
+    await runner.command(abi.OP_CHURN_DESTROY, state);
+  }
+  await runner.command(abi.OP_UNREGISTER, round.permanent);
+  const nodes = await runner.command(abi.OP_CHECK_TREE);
+  for (const task of [...round.hitters, ...round.roamers]) {
+    await runner.command(abi.OP_TASK_DESTROY, task);
+  }
+  await runner.command(abi.OP_SINK_DESTROY, round.sink);
+  await runner.command(abi.OP_MM_DESTROY, round.mm);
+  await runner.command(abi.OP_INODE_DESTROY, round.inode);
+  const { alive, inTree } = memory.uprobes();
+  const after = memory.arena();
+  // Faults raised while taking down count too; those of the run are reported already.
+  const failures: string[] = [];
+  if (alive !== 0 || inTree !== 0 || nodes !== 0) {
+    failures.push(
+      `${preset}: after the last unregister ${alive} uprobes are alive, ${nodes} in the tree`,
+    );
+  }
+  const objects = after.liveObjects - before.liveObjects;
+  const bytes = after.liveBytes - before.liveBytes;
+  if (objects !== 0 || bytes !== 0) {
+    failures.push(`${preset}: ${objects} objects (${bytes} bytes) were not given back`);
+  }
+  return failures;
+}
+
+export async function tortureProbes(context: TortureContext): Promise<TortureReport> {
+  const { cpus, nowMs, interrupt, print } = context;
+  const totals: Totals = {
+    calls: 0,
+    hits: 0,
+    registered: 0,
+    unregistered: 0,
+    checks: 0,
+    restarts: 0,
+  };
+  const failures: string[] = [];
+  const until = nowMs() + context.seconds * 1000;
+  for (let round = 0; nowMs() < until && !interrupt.aborted && failures.length === 0; round++) {
+    const preset = PRESET_NAMES[round % PRESET_NAMES.length] ?? "spinlock";
+    const shift = Math.floor(round / PRESET_NAMES.length);
+    const roles = Array.from(
+      { length: cpus },
+      (_, cpu) => ROLES[(cpu + shift) % ROLES.length] ?? "churner",
+    );
+    context.onStep(`${preset}: ${roles.join(", ")}`);
+    try {
+      failures.push(...(await oneRound(context, preset, roles, round, totals)));
+    } catch (error) {
+      failures.push(`${preset}: ${failureOf(error)}`);
+    }
+  }
+  print(`FUNC CALLS: ${totals.calls}`);
+  print(`UPROBE HITS: ${totals.hits}  RESTARTS: ${totals.restarts}`);
+  print(
+    `ATTACHED: ${totals.registered}  DETACHED: ${totals.unregistered}  CHECKS: ${totals.checks}`,
+  );
+  return { failures, interrupted: interrupt.aborted };
+}

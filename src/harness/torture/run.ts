@@ -1,0 +1,94 @@
+// What all torture tests share: a run under a watchdog, and a report that ends in one word.
+
+import { lineOf, WasmprobeError } from "../../base/errors.js";
+import * as abi from "../../engine/abi.js";
+import type { Job, Runner } from "../../engine/runner.js";
+import type { Interrupt } from "../measure.js";
+
+export interface TortureContext {
+  runner: Runner;
+  nowMs(): number;
+  cpus: number;
+  seconds: number;
+  seed: number;
+  interrupt: Interrupt;
+  /** A line of the report, as soon as it is known. */
+  print(line: string): void;
+  /** What is being done now, for a progress display. */
+  onStep(what: string): void;
+}
+
+export interface TortureReport {
+  /** One line a failure; empty: SUCCESS. */
+  failures: string[];
+  /** True if it was interrupted: what ran until then was checked all the same. */
+  interrupted: boolean;
+}
+
+/** A CPU without progress for so long is stuck: far beyond every sleep in the engine (2 ms). */
+const STALL_MS = 5_000;
+const WATCH_MS = 100;
+
+/**
+ * Runs `jobs` for `ms`, or until interrupted. `meanwhile` is called again and again until then,
+ * with true once it is to end. Throws one clear error when a CPU dies, or is stuck.
+ */
+export async function runWatched(
+  context: TortureContext,
+  jobs: readonly Job[],
+  ms: number,
+  meanwhile?: (ended: () => boolean) => Promise<void>,
+): Promise<void> {
+  const { runner, interrupt, nowMs } = context;
+  const { memory } = runner;
+  const run = await runner.run(jobs);
+  let broken: unknown;
+  run.done.catch((error: unknown) => {
+    broken = error;
+  });
+  const until = nowMs() + ms;
+  const ended = () => nowMs() >= until || interrupt.aborted || broken !== undefined;
+  const side = meanwhile?.(ended).catch((error: unknown) => {
+    broken ??= error;
+  });
+  const seen = jobs.map(() => ({ ops: -1, at: nowMs() }));
+  while (!ended()) {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(WATCH_MS, ms)));
+    for (const [cpu, last] of seen.entries()) {
+      const ops = memory.load64(memory.perCpu(abi.PCPU_OPS, cpu));
+      if (ops !== last.ops) Object.assign(last, { ops, at: nowMs() });
+      else if (nowMs() - last.at > STALL_MS) {
+        broken ??= new WasmprobeError(
+          "E_WORKER",
+          `CPU ${cpu} made no progress for ${STALL_MS / 1000} s in ${jobs[cpu]?.entry}`,
+        );
+      }
+    }
+  }
+  try {
+    await run.stop();
+  } catch (error) {
+    broken ??= error;
+  }
+  if (broken !== undefined) throw broken;
+  await side;
+  if (broken !== undefined) throw broken;
+}
+
+/** The faults that the engine has raised, as failures. */
+export function faultLines(runner: Runner, what: string): string[] {
+  return Object.entries(runner.memory.faults()).map(
+    ([name, count]) => `${what}: the engine saw the impossible: ${name}, ${count} times`,
+  );
+}
+
+/** locktorture's closing line. */
+export function closingLine(name: string, report: TortureReport, seed: number): string {
+  const word = report.failures.length === 0 ? "SUCCESS" : "FAILURE";
+  const how = report.interrupted ? " (interrupted)" : "";
+  return `${name}-torture:--- End of test: ${word}${how}: seed=${seed}`;
+}
+
+export function failureOf(error: unknown): string {
+  return lineOf(error);
+}
