@@ -6,8 +6,8 @@
 //
 //   line       store<i32>(p, 0);            // plain: only the holder writes it
 //              return load<i32>(p); // [D]  // (a label whose argument stands elsewhere in the file)
-//   paragraph  // plain: all under wait_lock         a comment line above, in the same run of lines
-//              store<i32>(p, 0);                     without an empty one, inside the function
+//   paragraph  // plain: all under wait_lock      a comment line above, in the same run of lines
+//              store<i32>(p, 0);                  without an empty one, inside the function
 //              store<i32>(p, 0, 4);
 //   function   // plain: REASON              in the comment directly above the function; in sync/
 //                                            only above a short one: longer ones argue step by step
