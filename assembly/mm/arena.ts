@@ -16,7 +16,8 @@
 //       64    256  heads of the small lists, index = lines - 1
 //      320      4  head of the large list
 //
-// plain: every access below is to the arena's header or to a free block, under its lock.
+// plain: `arena` (its header), `head`, `link`, `BLOCK_*`: under the arena's lock, or before anybody
+// knows the arena. `p`: a block that is in no list, so the caller's alone.
 
 import { ARENA_FAILED, ARENA_LIVE_BYTES, ARENA_LIVE_OBJECTS, ARENA_PEAK_BYTES } from "../layout";
 import { LINE, STRIDE } from "../layout";

@@ -7,8 +7,8 @@
 //       40      4  data: address of the original instruction bytes; never change
 //       44      4  arena
 //
-// plain: i_mmap is accessed under i_mmap_mutex; the rest is written before the address is handed
-// out and never again.
+// plain: `I_MMAP` under i_mmap_mutex; `INODE_*`, `data`: written before the address is handed out
+// and never again.
 
 import { arena_alloc, arena_free } from "./arena";
 import { mutex_init, mutex_lock, mutex_unlock } from "../sync/mutex";

@@ -18,8 +18,9 @@
 //
 // Lock order: mmap_lock, then i_mmap_mutex.
 //
-// plain: maps and VMAs are accessed under mmap_lock, the i_mmap links under i_mmap_mutex; a VMA's
-// other fields are written before it is linked.
+// plain: `MAP_*` and what lies `at` one under mmap_lock; `MM_*`, `INODE_*` never change once the
+// address is known; `VM_*` and the `text` it points to are written before the VMA is linked; the
+// links (`I_MMAP`, `VM_NEXT`, `link`) under i_mmap_mutex; `out` is the caller's own.
 
 import { EEXIST, EINVAL, ENOMEM, ENOSPC } from "../layout";
 import { load32, store32 } from "../atomics";

@@ -33,9 +33,9 @@ export function prepare_uprobe(u: usize): i32 {
   let rc = 0;
   down_write(u + CONSUMER_RWSEM);
   if ((load32(u + FLAGS) & COPY_INSN) == 0) {
+    // plain: neither the uprobe's key nor the file and its bytes ever change.
     const inode = <usize>load<u32>(u, UPROBE_INODE);
     const data = <usize>load<u32>(inode, INODE_DATA);
-    // plain: the file's bytes never change.
     const opcode = <i32>load<u8>(data + <usize>load<i32>(u, UPROBE_OFFSET));
     rc = opcode == INSN_TRAP ? EEXIST : analyze_insn(opcode);
     if (rc == 0) {

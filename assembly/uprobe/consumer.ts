@@ -17,9 +17,11 @@
 // The list of a uprobe is changed under register_rwsem and consumer_rwsem, both for writing, and
 // walked by hits under register_rwsem, by filter_chain under consumer_rwsem.
 //
-// plain: links are accessed under those semaphores; a sink's block is its CPU's own, and readers
-// take snapshots; nhit is a plain increment on a shared line because the kernel's is (kernel.md
-// 0.2): concurrent hits lose counts, nothing depends on it, and its cost is the point.
+// plain: links (`CONSUMERS`, `CONSUMER_NEXT`, `CONSUMER_UPROBE`, `link`) under those semaphores.
+// `SINK_*` but for hits, `CONSUMER_SINK`, `FILTER_*`, `LIMITED` never change once the address is
+// known. `SINK_HITS`, `bucket`: a sink's block is its CPU's own, and readers take snapshots.
+// `TASK_*`: the executing task's own. `CONSUMER_NHIT` is a plain increment on a shared line because
+// the kernel's is: concurrent hits lose counts, nothing depends on it, and its cost is the point.
 
 import { CONSUMER_DEAD_MAGIC, CONSUMER_MAGIC, CONSUMER_NHIT, FAULT_CONSUMER_FREED } from "../layout";
 import { HANDLER_HIST, SINK_AREA, SINK_BUCKETS, SINK_BUCKET_COUNT, SINK_HITS } from "../layout";

@@ -8,8 +8,9 @@
 //   6  the displaced instruction: emulated or stepped
 //   7  reference dropped
 //
-// plain: VMA fields under mmap_lock, the uprobe's instruction after its flag, the consumer list
-// under register_rwsem, the task's words by their owner.
+// plain: `VM_INODE` under mmap_lock; `CONSUMERS`, `CONSUMER_NEXT` under register_rwsem; `UPROBE_*`,
+// `HDR_*` never change; `MAGIC` while a reference is held; `TASK_*`, `UTASK_*`: the executing
+// task's own. The uprobe's instruction: at its place.
 
 import { FAULT_UPROBE_FREED, HDR_TRAP_UNITS, TASK_IP, UPROBE_MAGIC } from "../layout";
 import { load32 } from "../atomics";

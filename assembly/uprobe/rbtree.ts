@@ -12,7 +12,8 @@
 // Rules, checked by rb_check: a red node has black children; every path from a node down to a leaf
 // passes the same number of black nodes; so no path is more than twice as long as another.
 //
-// plain: nodes and roots are accessed under the table's treelock, which the caller holds.
+// plain: `PARENT`, `LEFT`, `RIGHT`, `root`, `link` and a child by its side (`up`, `down`, `side`,
+// `far`): nodes and roots are accessed under the table's treelock, which the caller holds.
 
 export const RB_NODE_BYTES = 24;
 const PARENT = 0;

@@ -10,7 +10,8 @@
 // G2 holds because hits walk the list under register_rwsem for reading and unregister takes the
 // consumer out under it for writing. Progress: both block.
 //
-// plain: lists are accessed under the locks named above; keys never change.
+// plain: `CONSUMERS`, `I_MMAP`, `VM_*` under the locks named above; `INFO_*`: entries of a list
+// that only this call knows; `UPROBE_*`, `INODE_SIZE` never change.
 
 import { EAGAIN, ENOENT, ENOMEM, ENOSPC, EINVAL } from "../layout";
 import { arena_alloc, arena_free } from "../mm/arena";

@@ -5,7 +5,7 @@
 // a second exception, and the fix-up. The step here is the minimal one: the copy lies in the task
 // instead of a slot of a shared XOL area.
 //
-// plain: registers, stack and utask are the executing task's own.
+// plain: registers (`TASK_*`), stack (`sp`) and `UTASK_*` are the executing task's own.
 
 import { INSN_NOP, INSN_PUSH, INSN_RET, TASK_BP, TASK_IP, TASK_SP } from "../layout";
 import { cpu_delay } from "../cpu";

@@ -11,7 +11,9 @@
 //      128     40  dup_mmap_sem: registration against fork of address spaces
 //      192  13*64  uprobes_mmap_mutex[inode hash]: patching of new mappings
 //
-// plain: the tree is accessed under treelock; kind, arena and the limit never change after init.
+// plain: `TREE`, `link` under treelock; `KIND`, `TABLE_*`, `MAX` never change after init;
+// `UPROBE_*` are written before the uprobe is in the tree, `MAGIC` also when it has left it and its
+// last reference is gone.
 
 import { TABLE_ALIVE, TABLE_IN_TREE, TABLE_RWLOCK, TABLE_SPINLOCK, UPROBE_FREED_MAGIC } from "../layout";
 import { FAULT_DOUBLE_ERASE, FAULT_REFCOUNT, UPROBE_MAGIC } from "../layout";

@@ -10,8 +10,8 @@
 //      136      8  utask: uprobe being stepped, copy of its displaced instruction
 //      256    256  stack, growing down from the end
 //
-// plain: a task is executed by one CPU at a time, and only its counters are read by others; they
-// are 8-byte aligned words of which a stale value is as good as a fresh one (snapshots).
+// plain: `TASK_*`: a task is executed by one CPU at a time, and only its counters are read by
+// others; they are 8-byte aligned words of which a stale value is as good as a fresh one.
 
 import { TASK_BYTES, TASK_SP, TASK_STACK_TOP } from "../layout";
 import { arena_alloc, arena_free } from "../mm/arena";

@@ -1,7 +1,7 @@
 // Formatting an engine, and attaching an instance to it.
 //
-// plain: engine_init runs before any other CPU knows the engine; afterwards these words are
-// read-only (the thread that starts the workers orders them: postMessage happens before receipt).
+// plain: `base`, `HDR_*`: engine_init runs before any other CPU knows the engine; afterwards these
+// words are read-only (who starts the workers orders them: postMessage happens before receipt).
 
 import { ABI_VERSION, CPUS_MAX, EINVAL, ENGINE_MAGIC, ENOMEM, HDR_ABI, HDR_ARENA } from "../layout";
 import { HDR_BYTES, HDR_CPUS, HDR_MAGIC, HDR_PERCPU, HDR_TABLE, HDR_TRAP_UNITS } from "../layout";

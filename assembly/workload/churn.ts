@@ -9,7 +9,9 @@
 //      128   8*n   per site: consumer registered by this state (0: none), consumer just
 //                  unregistered (kept a while as a trap for late handlers)
 //
-// plain: a state belongs to one CPU at a time; its counters are read by the host after the run.
+// plain: a `state` with its slots (`slot`) and counters (`at`) belongs to one CPU at a time; the
+// host reads them after the run. `HDR_*`, `SINK_AREA`, `SINK_STRIDE`, `CONSUMER_UPROBE` do not
+// change meanwhile; `SINK_HITS`: this CPU's own block.
 
 import { CHURN_CHECKS, CHURN_ERRORS, CHURN_REGISTERED, CHURN_UNREGISTERED, ENOMEM } from "../layout";
 import { ENOSPC, FAULT_DUPLICATE_KEY, FAULT_LATE_HANDLER, FAULT_LOST_HIT } from "../layout";

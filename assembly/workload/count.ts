@@ -1,6 +1,6 @@
 // Controls: what counting alone costs on this machine, in four ways. No probe, no lock.
 //
-// plain: count_percpu's word is its CPU's own; that is what it measures.
+// plain: `p` of count_percpu is its CPU's own word; that is what it measures.
 
 import { add64 } from "../atomics";
 

@@ -6,7 +6,9 @@
 // result read before it is there (E before F). A notify that comes between D and the sleep is not
 // lost: the sleep's own comparison of HEAD sees B.
 //
-// plain: slots between TAIL and HEAD are the consumer's, all others the producer's.
+// plain: `slot` and its arguments `a`: between TAIL and HEAD they are the consumer's, all others
+// the producer's. `HDR_*`, `UPROBE_*`, `CONSUMER_UPROBE` do not change meanwhile: registrations are
+// made here only. `table_tree` (its root) under treelock.
 
 import { EBUSY, EINVAL, ENOMEM, ETIMEDOUT, FAULT_TREE, HDR_ARENA, HDR_CPUS, HDR_TABLE } from "../layout";
 import { HEADER_BYTES, OP_ALLOC, OP_CHECK_TREE, OP_CHURN, OP_CHURN_CREATE } from "../layout";

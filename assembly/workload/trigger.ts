@@ -7,8 +7,8 @@
 // One entry a preset: the table's lock is a compile-time constant. A second one for more than one
 // site, which draws the next site from the task's generator.
 //
-// plain: everything of the task is private to its CPU (uprobe/task.ts); the engine's header is
-// read-only while CPUs run.
+// plain: `TASK_*`, its stack (`sp`) and counters (`at`) are private to its CPU (uprobe/task.ts);
+// `HDR_*` is read-only while CPUs run.
 
 import { HDR_TABLE, INSN_NOP, INSN_PUSH, INSN_RET, INSN_TRAP, TABLE_RWLOCK, TABLE_SPINLOCK } from "../layout";
 import { TASK_BP, TASK_DI, TASK_FILTERED, TASK_HANDLED, TASK_IP, TASK_MISSED_NO_CONSUMER, TASK_MISSED_NO_PROBE } from "../layout";
