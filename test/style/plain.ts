@@ -5,7 +5,7 @@
 // nearest first, one of:
 //
 //   line       store<i32>(p, 0);            // plain: only the holder writes it
-//   line       store<i32>(p, 0);         // plain: only the holder writes it
+//              return load<i32>(p); // [D]  (a label whose argument stands elsewhere in the file)
 //   paragraph  // plain: all under wait_lock      a comment line above, in the same run of lines
 //              store<i32>(p, 0);                  without an empty one, inside the function
 //              store<i32>(p, 0, 4);
