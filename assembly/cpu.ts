@@ -9,6 +9,7 @@ let cpu_id: i32 = 0;
 let cpu_areas: usize = 0;
 let cpu_area: usize = 0;
 let cpu_blocks: bool = true;
+let cpu_has_slept: bool = false;
 
 /**
  * Makes this instance CPU `cpu` of the set whose areas begin at `areas` (64-aligned, zeroed,
@@ -28,6 +29,25 @@ export function cpu_set_blocking(blocks: bool): void {
 @inline
 export function cpu_may_block(): bool {
   return cpu_blocks;
+}
+
+/**
+ * A batch that slept is no longer short: workloads end it early and return what they have done,
+ * or a batch that was sized without contention would last minutes with more CPUs than cores.
+ */
+export function cpu_note_sleep(): void {
+  cpu_has_slept = true;
+}
+/** To be called at the beginning of a batch. */
+// @ts-ignore: decorator
+@inline
+export function cpu_begin_batch(): void {
+  cpu_has_slept = false;
+}
+// @ts-ignore: decorator
+@inline
+export function cpu_slept(): bool {
+  return cpu_has_slept;
 }
 
 /** Number of this CPU, 0-based. */

@@ -37,6 +37,7 @@ const PRIVATE_GLOBALS = new Map([
   ["cpu/cpu_areas", "where the areas of its engine begin: the same value in every instance"],
   ["cpu/cpu_area", "its own area"],
   ["cpu/cpu_blocks", "whether this thread may sleep"],
+  ["cpu/cpu_has_slept", "whether this CPU slept in its batch"],
   ["cpu/delay_sink", "keeps the delay loop from being dropped"],
   ["uprobe/fault/engine", "where its engine lies: the same value in every instance"],
 ]);

@@ -7,7 +7,7 @@
 //  - park / unpark: of sleeping locks. Unlock notifies when, and only when, it saw a waiter.
 
 import { load32, notify, wait32 } from "../atomics";
-import { cpu_may_block } from "../cpu";
+import { cpu_may_block, cpu_note_sleep } from "../cpu";
 
 /**
  * Iterations a spinlock's waiter spins before its first sleep, some 50 us: more than the longest
@@ -31,6 +31,7 @@ export function spin_wait(p: usize, seen: i32, i: i32): void {
 
 function spin_yield_slow(p: usize, seen: i32, i: i32): void {
   if (!cpu_may_block()) return;
+  cpu_note_sleep();
   const doublings = min(i - SPIN_BOUND, 5);
   wait32(p, seen, min(YIELD_NS_MIN << (<i64>doublings), YIELD_NS_MAX));
 }
@@ -40,7 +41,9 @@ function spin_yield_slow(p: usize, seen: i32, i: i32): void {
  * early; the caller re-reads in a loop.
  */
 export function park(p: usize, seen: i32, timeoutNs: i64): void {
-  if (load32(p) == seen) wait32(p, seen, timeoutNs);
+  if (load32(p) != seen) return;
+  cpu_note_sleep();
+  wait32(p, seen, timeoutNs);
 }
 
 /** Wakes one sleeper of the word at `p`, if there is one. */

@@ -23,7 +23,12 @@
 // `TASK_*`: the executing task's own. `CONSUMER_NHIT` is a plain increment on a shared line because
 // the kernel's is: concurrent hits lose counts, nothing depends on it, and its cost is the point.
 
-import { CONSUMER_DEAD_MAGIC, CONSUMER_MAGIC, CONSUMER_NHIT, FAULT_CONSUMER_FREED } from "../layout";
+import {
+  CONSUMER_DEAD_MAGIC,
+  CONSUMER_MAGIC,
+  CONSUMER_NHIT,
+  FAULT_CONSUMER_FREED,
+} from "../layout";
 import { HANDLER_HIST, SINK_AREA, SINK_BUCKETS, SINK_BUCKET_COUNT, SINK_HITS } from "../layout";
 import { SINK_KIND, SINK_STRIDE, STRIDE, TASK_DI } from "../layout";
 import { add32, load32, store32 } from "../atomics";

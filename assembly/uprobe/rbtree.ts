@@ -45,7 +45,7 @@ function is_red(n: usize): bool {
   return n != 0 && (load<u32>(n, PARENT) & BLACK) == 0;
 }
 function set_parent(n: usize, parent: usize): void {
-  store<u32>(n, <u32>parent | (load<u32>(n, PARENT) & BLACK), PARENT);
+  store<u32>(n, (<u32>parent) | (load<u32>(n, PARENT) & BLACK), PARENT);
 }
 function set_black(n: usize): void {
   store<u32>(n, load<u32>(n, PARENT) | BLACK, PARENT);
@@ -54,7 +54,7 @@ function set_red(n: usize): void {
   store<u32>(n, load<u32>(n, PARENT) & ~BLACK, PARENT);
 }
 function copy_colour(to: usize, from: usize): void {
-  store<u32>(to, <u32>rb_parent(to) | (load<u32>(from, PARENT) & BLACK), PARENT);
+  store<u32>(to, (<u32>rb_parent(to)) | (load<u32>(from, PARENT) & BLACK), PARENT);
 }
 
 /** Marks the node as being in no tree. */

@@ -15,7 +15,13 @@
 // `UPROBE_*` are written before the uprobe is in the tree, `MAGIC` also when it has left it and its
 // last reference is gone.
 
-import { TABLE_ALIVE, TABLE_IN_TREE, TABLE_RWLOCK, TABLE_SPINLOCK, UPROBE_FREED_MAGIC } from "../layout";
+import {
+  TABLE_ALIVE,
+  TABLE_IN_TREE,
+  TABLE_RWLOCK,
+  TABLE_SPINLOCK,
+  UPROBE_FREED_MAGIC,
+} from "../layout";
 import { FAULT_DOUBLE_ERASE, FAULT_REFCOUNT, UPROBE_MAGIC } from "../layout";
 import { add32, load32 } from "../atomics";
 import { arena_alloc, arena_free } from "../mm/arena";
@@ -83,7 +89,7 @@ export function dup_mmap_sem(table: usize): usize {
 }
 /** uprobes_mmap_hash: the mutex that keeps two new mappings of a file from patching at once. */
 export function mmap_mutex(table: usize, inode: usize): usize {
-  return table + MMAP_MUTEX + <usize>(((<u32>inode >> 6) % MMAP_MUTEXES) * 64);
+  return table + MMAP_MUTEX + <usize>((((<u32>inode) >> 6) % MMAP_MUTEXES) * 64);
 }
 
 // The lock's kind as a compile-time constant on the hit path, at run time elsewhere.

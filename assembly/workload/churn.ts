@@ -13,10 +13,16 @@
 // host reads them after the run. `HDR_*`, `SINK_AREA`, `SINK_STRIDE`, `CONSUMER_UPROBE` do not
 // change meanwhile; `SINK_HITS`: this CPU's own block.
 
-import { CHURN_CHECKS, CHURN_ERRORS, CHURN_REGISTERED, CHURN_UNREGISTERED, ENOMEM } from "../layout";
+import {
+  CHURN_CHECKS,
+  CHURN_ERRORS,
+  CHURN_REGISTERED,
+  CHURN_UNREGISTERED,
+  ENOMEM,
+} from "../layout";
 import { ENOSPC, FAULT_DUPLICATE_KEY, FAULT_LATE_HANDLER, FAULT_LOST_HIT } from "../layout";
 import { HANDLER_COUNT, HDR_TABLE, SINK_AREA, SINK_HITS, SINK_STRIDE } from "../layout";
-import { this_cpu } from "../cpu";
+import { cpu_begin_batch, cpu_slept, this_cpu } from "../cpu";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { consumer_create, consumer_free, consumer_kill, CONSUMER_UPROBE } from "../uprobe/consumer";
 import { sink_create, sink_destroy } from "../uprobe/consumer";
@@ -152,16 +158,23 @@ function register_site(table: usize, state: usize, slot: usize, site: i32): void
   if (u != 0) put_uprobe(table, u);
 }
 
-/** `n` steps: each registers a consumer at a random site, or takes away the one it has there. */
-export function churn_probes(state: usize, n: i32): void {
+/**
+ * `n` steps: each registers a consumer at a random site, or takes away the one it has
+ * there. Ends early if the CPU slept; returns the steps done.
+ */
+export function churn_probes(state: usize, n: i32): i32 {
   const table = <usize>load<u32>(this_engine(), HDR_TABLE);
   const sites = <u64>load<u32>(state, SITES);
-  for (let i = 0; i < n; i++) {
+  cpu_begin_batch();
+  let i = 0;
+  while (i < n && !cpu_slept()) {
+    i++;
     const site = <i32>((<u64>next_random(state) * sites) >> 32);
     const slot = state + LIVE + <usize>(site << 3);
     if (load<u32>(slot) != 0) unregister_site(table, state, slot, site);
     else register_site(table, state, slot, site);
   }
+  return i;
 }
 
 /** Takes back all it has registered and frees everything. */

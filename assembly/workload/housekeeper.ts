@@ -10,11 +10,39 @@
 // the producer's. `HDR_*`, `UPROBE_*`, `CONSUMER_UPROBE` do not change meanwhile: registrations are
 // made here only. `table_tree` (its root) under treelock.
 
-import { EBUSY, EINVAL, ENOMEM, ETIMEDOUT, FAULT_TREE, HDR_ARENA, HDR_CPUS, HDR_TABLE } from "../layout";
+import {
+  EBUSY,
+  EINVAL,
+  ENOMEM,
+  ETIMEDOUT,
+  FAULT_TREE,
+  HDR_ARENA,
+  HDR_CPUS,
+  HDR_TABLE,
+} from "../layout";
 import { HEADER_BYTES, OP_ALLOC, OP_CHECK_TREE, OP_CHURN, OP_CHURN_CREATE } from "../layout";
-import { OP_CHURN_DESTROY, OP_FREE, OP_INODE_CREATE, OP_INODE_DESTROY, OP_MM_CREATE } from "../layout";
-import { OP_MM_DESTROY, OP_MMAP, OP_MUNMAP, OP_NOP, OP_REGISTER, OP_REGISTER_MANY } from "../layout";
-import { OP_SINK_CREATE, OP_SINK_DESTROY, OP_STOP, OP_TASK_CREATE, OP_TASK_DESTROY } from "../layout";
+import {
+  OP_CHURN_DESTROY,
+  OP_FREE,
+  OP_INODE_CREATE,
+  OP_INODE_DESTROY,
+  OP_MM_CREATE,
+} from "../layout";
+import {
+  OP_MM_DESTROY,
+  OP_MMAP,
+  OP_MUNMAP,
+  OP_NOP,
+  OP_REGISTER,
+  OP_REGISTER_MANY,
+} from "../layout";
+import {
+  OP_SINK_CREATE,
+  OP_SINK_DESTROY,
+  OP_STOP,
+  OP_TASK_CREATE,
+  OP_TASK_DESTROY,
+} from "../layout";
 import { OP_UNREGISTER, RING_HEAD, RING_SLOT_BYTES, RING_SLOTS, RING_SLOTS_AT } from "../layout";
 import { RING_TAIL, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
 import { load32, store32 } from "../atomics";
@@ -145,10 +173,7 @@ function execute(slot: usize): i32 {
       return rc;
     }
     case OP_TASK_CREATE:
-      return address_or(
-        task_create(arena, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5),
-        ENOMEM,
-      );
+      return address_or(task_create(arena, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5), ENOMEM);
     case OP_TASK_DESTROY:
       task_destroy(arena, a0);
       return 0;
@@ -166,10 +191,7 @@ function execute(slot: usize): i32 {
     case OP_CHECK_TREE:
       return check_tree(table);
     case OP_CHURN_CREATE:
-      return address_or(
-        churn_create(a0, a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6, cpus),
-        ENOMEM,
-      );
+      return address_or(churn_create(a0, a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6, cpus), ENOMEM);
     case OP_CHURN_DESTROY:
       churn_destroy(a0);
       return 0;

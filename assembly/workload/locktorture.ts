@@ -20,7 +20,7 @@
 // by the lock under test; they have to be plain, or the test would order what the lock fails to.
 
 import { add32, cas32, load32, store32 } from "../atomics";
-import { cpu_delay, cpu_now, this_cpu, this_cpu_ptr } from "../cpu";
+import { cpu_begin_batch, cpu_delay, cpu_now, cpu_slept, this_cpu, this_cpu_ptr } from "../cpu";
 import { CHECK_A, CHECK_B, CHECK_READERS, CHECK_SECTIONS, CHECK_WRITER } from "../layout";
 import { FAULT_EXCLUSION, FAULT_TIMEOUT, LOCK_CHECK, LOCK_DATA, PCPU_TORTURE } from "../layout";
 import { TORTURE_BARGES, TORTURE_FAILS, TORTURE_LATE, TORTURE_RANDOM } from "../layout";
@@ -221,63 +221,76 @@ function read_once(kind: i32, p: usize, t: usize, r: u32): void {
 /** `writes` of 8 operations write. */
 // @ts-ignore: decorator
 @inline
-function torture(kind: i32, writes: u32, p: usize, seed: i32, n: i32): void {
+function torture(kind: i32, writes: u32, p: usize, seed: i32, n: i32): i32 {
   const t = torture_block(seed);
-  for (let i = n; i > 0; i--) {
+  cpu_begin_batch();
+  let i = 0;
+  while (i < n && !cpu_slept()) {
+    i++;
     const r = random(t);
     if (writes == 8 || ((r >>> 13) & 7) < writes) write_once(kind, p, t, r);
     else read_once(kind, p, t, r);
     between(random(t));
   }
+  return i;
 }
 
-export function torture_spinlock(p: usize, seed: i32, n: i32): void {
-  torture(SPINLOCK, 8, p, seed, n);
+export function torture_spinlock(p: usize, seed: i32, n: i32): i32 {
+  return torture(SPINLOCK, 8, p, seed, n);
 }
-export function torture_ticket(p: usize, seed: i32, n: i32): void {
-  torture(TICKET, 8, p, seed, n);
+export function torture_ticket(p: usize, seed: i32, n: i32): i32 {
+  return torture(TICKET, 8, p, seed, n);
 }
-export function torture_qspinlock(p: usize, seed: i32, n: i32): void {
-  torture(QSPINLOCK, 8, p, seed, n);
+export function torture_qspinlock(p: usize, seed: i32, n: i32): i32 {
+  return torture(QSPINLOCK, 8, p, seed, n);
 }
-export function torture_rwlock(p: usize, seed: i32, n: i32): void {
-  torture(RWLOCK, 2, p, seed, n);
+export function torture_rwlock(p: usize, seed: i32, n: i32): i32 {
+  return torture(RWLOCK, 2, p, seed, n);
 }
-export function torture_rwsem(p: usize, seed: i32, n: i32): void {
-  torture(RWSEM, 2, p, seed, n);
+export function torture_rwsem(p: usize, seed: i32, n: i32): i32 {
+  return torture(RWSEM, 2, p, seed, n);
 }
-export function torture_mutex(p: usize, seed: i32, n: i32): void {
-  torture(MUTEX, 8, p, seed, n);
+export function torture_mutex(p: usize, seed: i32, n: i32): i32 {
+  return torture(MUTEX, 8, p, seed, n);
 }
 
 // Readers that follow each other without a gap, and writers among them (C25).
-export function torture_rwlock_readers(p: usize, seed: i32, n: i32): void {
-  torture_readers(RWLOCK, p, seed, n);
+export function torture_rwlock_readers(p: usize, seed: i32, n: i32): i32 {
+  return torture_readers(RWLOCK, p, seed, n);
 }
-export function torture_rwsem_readers(p: usize, seed: i32, n: i32): void {
-  torture_readers(RWSEM, p, seed, n);
+export function torture_rwsem_readers(p: usize, seed: i32, n: i32): i32 {
+  return torture_readers(RWSEM, p, seed, n);
 }
-export function torture_rwlock_writers(p: usize, seed: i32, n: i32): void {
-  torture(RWLOCK, 8, p, seed, n);
+export function torture_rwlock_writers(p: usize, seed: i32, n: i32): i32 {
+  return torture(RWLOCK, 8, p, seed, n);
 }
-export function torture_rwsem_writers(p: usize, seed: i32, n: i32): void {
-  torture(RWSEM, 8, p, seed, n);
+export function torture_rwsem_writers(p: usize, seed: i32, n: i32): i32 {
+  return torture(RWSEM, 8, p, seed, n);
 }
 
 // @ts-ignore: decorator
 @inline
-function torture_readers(kind: i32, p: usize, seed: i32, n: i32): void {
+function torture_readers(kind: i32, p: usize, seed: i32, n: i32): i32 {
   const t = torture_block(seed);
-  for (let i = n; i > 0; i--) read_once(kind, p, t, random(t));
+  cpu_begin_batch();
+  let i = 0;
+  while (i < n && !cpu_slept()) {
+    i++;
+    read_once(kind, p, t, random(t));
+  }
+  return i;
 }
 
 /**
  * A storm of timed locks that give up (C26): waits of 0 to some 60 us against sections that are
  * sometimes longer, through spinning, the spin queue and the wait list alike.
  */
-export function torture_mutex_timed(p: usize, seed: i32, n: i32): void {
+export function torture_mutex_timed(p: usize, seed: i32, n: i32): i32 {
   const t = torture_block(seed);
-  for (let i = n; i > 0; i--) {
+  cpu_begin_batch();
+  let i = 0;
+  while (i < n && !cpu_slept()) {
+    i++;
     const r = random(t);
     if ((r & 0x1c00) == 0) {
       mutex_lock(p);
@@ -298,12 +311,16 @@ export function torture_mutex_timed(p: usize, seed: i32, n: i32): void {
     mutex_unlock(p);
     between(random(t));
   }
+  return i;
 }
 
 /** The spin queue alone, as a lock, with waiters that give up after any number of steps (C26). */
-export function torture_osq(p: usize, seed: i32, n: i32): void {
+export function torture_osq(p: usize, seed: i32, n: i32): i32 {
   const t = torture_block(seed);
-  for (let i = n; i > 0; i--) {
+  cpu_begin_batch();
+  let i = 0;
+  while (i < n && !cpu_slept()) {
+    i++;
     const r = random(t);
     const spins = (r & 0x1c00) == 0 ? OSQ_SPINS : <i32>((r >>> 13) & 255);
     if (osq_lock(p, spins, 0)) {
@@ -314,13 +331,17 @@ export function torture_osq(p: usize, seed: i32, n: i32): void {
     }
     between(random(t));
   }
+  return i;
 }
 
 /** Sections that read A and B by plain loads, against writers that hold the count odd. */
-export function torture_seqcount(p: usize, seed: i32, n: i32): void {
+export function torture_seqcount(p: usize, seed: i32, n: i32): i32 {
   const t = torture_block(seed);
+  cpu_begin_batch();
   const c = p + LOCK_CHECK;
-  for (let i = n; i > 0; i--) {
+  let i = 0;
+  while (i < n && !cpu_slept()) {
+    i++;
     const r = random(t);
     if (((r >>> 13) & 7) < 2) {
       spin_lock(p + SEQ_LOCK);
@@ -350,6 +371,7 @@ export function torture_seqcount(p: usize, seed: i32, n: i32): void {
     }
     between(random(t));
   }
+  return i;
 }
 
 /**
@@ -357,10 +379,13 @@ export function torture_seqcount(p: usize, seed: i32, n: i32): void {
  * reference must not see that. CHECK_WRITER is 1 once somebody took the object's own reference, so
  * that it is dropped once a life. WRITES counts lives, TRYFAILS references that came too late.
  */
-export function torture_refcount(p: usize, seed: i32, n: i32): void {
+export function torture_refcount(p: usize, seed: i32, n: i32): i32 {
   const t = torture_block(seed);
+  cpu_begin_batch();
   const c = p + LOCK_CHECK;
-  for (let i = n; i > 0; i--) {
+  let i = 0;
+  while (i < n && !cpu_slept()) {
+    i++;
     const r = random(t);
     if ((r & 0x1c00) == 0) {
       if (cas32(c + CHECK_WRITER, 0, 1) == 0) drop_reference(p, t, r);
@@ -378,6 +403,7 @@ export function torture_refcount(p: usize, seed: i32, n: i32): void {
     }
     between(random(t));
   }
+  return i;
 }
 
 function drop_reference(p: usize, t: usize, r: u32): void {

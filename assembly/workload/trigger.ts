@@ -4,19 +4,44 @@
 // byte is a hit. Exactly one counter of outcome is raised per round, at the
 // point where that outcome is known: triggers = handled + filtered + missed.
 //
+// A batch ends early if its CPU slept (cpu.ts); every entry returns the triggers it has done.
+//
 // One entry a preset: the table's lock is a compile-time constant. A second one for more than one
 // site, which draws the next site from the task's generator.
 //
 // plain: `TASK_*`, its stack (`sp`) and counters (`at`) are private to its CPU (uprobe/task.ts);
 // `HDR_*` is read-only while CPUs run.
 
-import { HDR_TABLE, INSN_NOP, INSN_PUSH, INSN_RET, INSN_TRAP, TABLE_RWLOCK, TABLE_SPINLOCK } from "../layout";
-import { TASK_BP, TASK_DI, TASK_FILTERED, TASK_HANDLED, TASK_IP, TASK_MISSED_NO_CONSUMER, TASK_MISSED_NO_PROBE } from "../layout";
+import {
+  HDR_TABLE,
+  INSN_NOP,
+  INSN_PUSH,
+  INSN_RET,
+  INSN_TRAP,
+  TABLE_RWLOCK,
+  TABLE_SPINLOCK,
+} from "../layout";
+import {
+  TASK_BP,
+  TASK_DI,
+  TASK_FILTERED,
+  TASK_HANDLED,
+  TASK_IP,
+  TASK_MISSED_NO_CONSUMER,
+  TASK_MISSED_NO_PROBE,
+} from "../layout";
 import { TASK_MISSED_SIGTRAP, TASK_RESTARTS, TASK_SP, TASK_STACK_TOP } from "../layout";
 import { TASK_TRIGGERS } from "../layout";
 import { load8 } from "../atomics";
+import { cpu_begin_batch, cpu_slept } from "../cpu";
 import { this_engine } from "../uprobe/fault";
-import { handle_swbp, HIT_FILTERED, HIT_HANDLED, HIT_NO_CONSUMER, HIT_RESTART } from "../uprobe/hit";
+import {
+  handle_swbp,
+  HIT_FILTERED,
+  HIT_HANDLED,
+  HIT_NO_CONSUMER,
+  HIT_RESTART,
+} from "../uprobe/hit";
 import { RETURN_ADDRESS, TASK_RANDOM, TASK_SITE0, TASK_SITES } from "../uprobe/task";
 import { TASK_STRIDE, TASK_TEXT } from "../uprobe/task";
 
@@ -98,15 +123,16 @@ export function trigger_call(table: usize, kind: i32, task: usize, vaddr: u32): 
 // that are loaded again.
 // @ts-ignore: decorator
 @inline
-function trigger(kind: i32, many: bool, task: usize, n: i32): void {
+function trigger(kind: i32, many: bool, task: usize, n: i32): i32 {
   const table = <usize>load<u32>(this_engine(), HDR_TABLE);
   const text = <usize>load<u32>(task, TASK_TEXT);
   const site0 = load<u32>(task, TASK_SITE0);
   const stride = load<u32>(task, TASK_STRIDE);
   const sites = load<u32>(task, TASK_SITES);
   const sp = task + TASK_STACK_TOP - 8;
+  cpu_begin_batch();
   let i = 0;
-  while (i < n) {
+  while (i < n && !cpu_slept()) {
     let triggers = load<i64>(task, TASK_TRIGGERS);
     let no_probe = load<i64>(task, TASK_MISSED_NO_PROBE);
     let vaddr = site0;
@@ -125,26 +151,27 @@ function trigger(kind: i32, many: bool, task: usize, n: i32): void {
       user_execute(task, sp, opcode);
       store<i64>(task, ++no_probe, TASK_MISSED_NO_PROBE);
     } while (i < n);
-    if (!trapped) return;
+    if (!trapped) break;
     const outcome = trap(table, kind, task, text + <usize>vaddr, vaddr, i);
     if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
     else count_outcome(task, outcome);
   }
+  return i;
 }
 
 /** `n` triggers of the task's first site, preset `spinlock`. */
-export function trigger_spinlock(task: usize, n: i32): void {
-  trigger(TABLE_SPINLOCK, false, task, n);
+export function trigger_spinlock(task: usize, n: i32): i32 {
+  return trigger(TABLE_SPINLOCK, false, task, n);
 }
 /** `n` triggers of the task's first site, preset `rwlock`. */
-export function trigger_rwlock(task: usize, n: i32): void {
-  trigger(TABLE_RWLOCK, false, task, n);
+export function trigger_rwlock(task: usize, n: i32): i32 {
+  return trigger(TABLE_RWLOCK, false, task, n);
 }
 /** `n` triggers of sites in random order, preset `spinlock`. */
-export function trigger_spinlock_many(task: usize, n: i32): void {
-  trigger(TABLE_SPINLOCK, true, task, n);
+export function trigger_spinlock_many(task: usize, n: i32): i32 {
+  return trigger(TABLE_SPINLOCK, true, task, n);
 }
 /** `n` triggers of sites in random order, preset `rwlock`. */
-export function trigger_rwlock_many(task: usize, n: i32): void {
-  trigger(TABLE_RWLOCK, true, task, n);
+export function trigger_rwlock_many(task: usize, n: i32): i32 {
+  return trigger(TABLE_RWLOCK, true, task, n);
 }

@@ -20,7 +20,10 @@ export interface EngineExports {
   housekeeper_run(timeoutNs: bigint): number;
 }
 
-/** A workload: called with its arguments and, last, the number of iterations. */
+/**
+ * A workload: called with its arguments and, last, the number of iterations. Returns how many it
+ * has done, or nothing if it always does all.
+ */
 export type Workload = (...args: number[]) => unknown;
 
 export interface EngineInstance {

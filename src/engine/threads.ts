@@ -43,7 +43,11 @@ export async function startThreads(options: ThreadsOptions): Promise<Runner> {
   try {
     bytes = await platform.readBytes(wasm);
   } catch (cause) {
-    throw new WasmprobeError("E_FILE", `cannot read the engine: ${(cause as Error).message}`, cause);
+    throw new WasmprobeError(
+      "E_FILE",
+      `cannot read the engine: ${(cause as Error).message}`,
+      cause,
+    );
   }
   const module = await compileEngine(bytes);
   const memory = new EngineMemory(EngineMemory.create(options.memoryBytes ?? MEMORY_BYTES));

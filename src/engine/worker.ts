@@ -62,8 +62,9 @@ function runJob(job: Job): number {
   let before = platform.nowMs();
   while (done < count && Atomics.load(memory.i32, stop) === 0) {
     const n = Math.min(batch, count - done);
-    workload(...job.args, n);
-    done += n;
+    const result = workload(...job.args, n);
+    // A workload may end a batch early, and then says what it has done.
+    done += typeof result === "number" ? result : n;
     Atomics.store(memory.i64, ops, BigInt(done));
     const now = platform.nowMs();
     if (job.batch === undefined) {

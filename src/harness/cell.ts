@@ -92,14 +92,7 @@ async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promi
   await runner.command(abi.OP_MMAP, mm, inode, SITE_VADDR, bytes, 0);
   const sink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
   if (probes > 0) {
-    const made = await runner.command(
-      abi.OP_REGISTER_MANY,
-      inode,
-      0,
-      SITE_STRIDE,
-      probes,
-      sink,
-    );
+    const made = await runner.command(abi.OP_REGISTER_MANY, inode, 0, SITE_STRIDE, probes, sink);
     if (made !== probes) {
       const { liveBytes } = memory.arena();
       throw new WasmprobeError(
@@ -154,9 +147,7 @@ async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promi
 /** Progress as the workers tell it: operations of all batches that have returned. */
 function batchProgress(runner: Runner, cpus: number): number[] {
   const { memory } = runner;
-  return Array.from({ length: cpus }, (_, cpu) =>
-    memory.load64(memory.perCpu(abi.PCPU_OPS, cpu)),
-  );
+  return Array.from({ length: cpus }, (_, cpu) => memory.load64(memory.perCpu(abi.PCPU_OPS, cpu)));
 }
 
 /** A cell whose operations are counted by the workers and, independently, in memory. */
@@ -224,9 +215,7 @@ async function lockCell(runner: Runner, spec: CellSpec): Promise<Cell> {
   if (name === "lock-refcount") memory.store(p, 1);
   const entry = name.replace("lock-", "bench_").replaceAll("-", "_");
   const jobs = Array.from({ length: spec.cpus }, () => ({ entry, args: [p] }));
-  const counts = Array.from({ length: spec.cpus }, (_, cpu) =>
-    memory.perCpu(abi.PCPU_COUNT, cpu),
-  );
+  const counts = Array.from({ length: spec.cpus }, (_, cpu) => memory.perCpu(abi.PCPU_COUNT, cpu));
   const total = SHARED_SIDES.has(name)
     ? () => counts.reduce((sum, word) => sum + memory.load64(word), 0)
     : () => memory.load64(p + abi.LOCK_DATA);

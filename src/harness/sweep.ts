@@ -12,7 +12,13 @@ import type { Runner } from "../engine/runner.js";
 import { type Case, type PresetName, findCase, HOST_CONTROL } from "./cases.js";
 import { type CellCounts, type CellSpec, setUpCell } from "./cell.js";
 import { type Interrupt, measure, type Measurement, type Sample } from "./measure.js";
-import { type MeasuredRun, oversubscription, type RunKey, runTitle, type SweepRun } from "./result.js";
+import {
+  type MeasuredRun,
+  oversubscription,
+  type RunKey,
+  runTitle,
+  type SweepRun,
+} from "./result.js";
 
 export interface SweepPlan {
   benches: readonly Case[];

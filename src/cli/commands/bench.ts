@@ -68,7 +68,7 @@ class Ticker {
 
   add(sample: Sample, warmup: boolean): void {
     if (!warmup) {
-      this.#close();
+      this.#open = undefined; // a warm-up that ended within a second: no tick
       this.#print(sample);
       return;
     }
@@ -81,12 +81,10 @@ class Ticker {
             ops: open.ops.map((n, cpu) => n + (sample.ops[cpu] ?? 0)),
             drops: open.drops + sample.drops,
           };
-    if (this.#open.elapsedNs > BENCH_INTERVAL_NS - TICK_SLACK_NS) this.#close();
-  }
-
-  #close(): void {
-    if (this.#open !== undefined) this.#print(this.#open);
-    this.#open = undefined;
+    if (this.#open.elapsedNs > BENCH_INTERVAL_NS - TICK_SLACK_NS) {
+      this.#print(this.#open);
+      this.#open = undefined;
+    }
   }
 }
 
@@ -120,7 +118,9 @@ function report(
   const hits = samples.map((sample) => ({ ...sample, hits: sum(sample.ops) }));
   session.print(summaryLine(hits, options.cpus));
   if (!flat && !options.quiet) {
-    session.note(`not flat: the rate still changed when the warm-up ended (-w ${options.warmupSec})`);
+    session.note(
+      `not flat: the rate still changed when the warm-up ended (-w ${options.warmupSec})`,
+    );
   }
   if (options.verbose) {
     const all = { samples, counts: [counts], flat, sharedCore: false };
