@@ -81,7 +81,7 @@ export function handle_swbp(table: usize, kind: i32, task: usize): i32 {
 
   // find_active_uprobe
   let u: usize = 0;
-  let is_swbp = false;
+  let is_swbp: bool = false;
   mmap_read_lock(mm);
   const vma = vma_lookup(mm, vaddr);
   if (vma != 0) {

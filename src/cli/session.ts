@@ -6,42 +6,54 @@ import type { Platform, Terminal } from "../platform/platform.js";
 /** Exit code when nobody reads the results any more: 128 + SIGPIPE, as a shell reports it. */
 export const EXIT_STDOUT_CLOSED = 141;
 
+/** Set once: by Ctrl-C, by a signal, or when nobody reads the results any more. */
+class Interruption implements Interrupt {
+  exitCode: number | undefined;
+  #listeners: (() => void)[] = [];
+
+  get aborted(): boolean {
+    return this.exitCode !== undefined;
+  }
+
+  onAbort(listener: () => void): void {
+    if (this.aborted) listener();
+    else this.#listeners.push(listener);
+  }
+
+  abort(exitCode: number): void {
+    this.exitCode ??= exitCode;
+    for (const listener of this.#listeners.splice(0)) listener();
+  }
+}
+
 export class Session {
   readonly platform: Platform;
   readonly terminal: Terminal;
-  /** Set when the user asked to stop, or nobody reads the results any more. */
-  readonly interrupt: Interrupt;
-  #exitCode: number | undefined;
-  #listeners: (() => void)[] = [];
+  readonly #interruption = new Interruption();
 
   constructor(platform: Platform, terminal: Terminal) {
     this.platform = platform;
     this.terminal = terminal;
-    const session = this;
-    this.interrupt = {
-      get aborted() {
-        return session.#exitCode !== undefined;
-      },
-      onAbort(listener) {
-        if (session.#exitCode !== undefined) listener();
-        else session.#listeners.push(listener);
-      },
-    };
+    const interruption = this.#interruption;
     terminal.onInterrupt((code) => {
       // The second request does not wait for anything.
-      if (this.#exitCode !== undefined) terminal.exit(code);
-      this.#abort(code);
+      if (interruption.aborted) terminal.exit(code);
+      interruption.abort(code);
     });
     terminal.onStdoutClosed(() => {
-      if (this.#exitCode !== undefined) return;
-      terminal.stderr.write("wasmprobe: stdout was closed before all results were written\n");
-      this.#abort(EXIT_STDOUT_CLOSED);
+      if (interruption.aborted) return;
+      this.note("wasmprobe: stdout was closed before all results were written");
+      interruption.abort(EXIT_STDOUT_CLOSED);
     });
+  }
+
+  get interrupt(): Interrupt {
+    return this.#interruption;
   }
 
   /** What an interruption ends the program with; undefined without one. */
   get interruptedCode(): number | undefined {
-    return this.#exitCode;
+    return this.#interruption.exitCode;
   }
 
   print(text: string): void {
@@ -51,10 +63,5 @@ export class Session {
   /** For people, not for pipes: notes that belong to no result. */
   note(line: string): void {
     this.terminal.stderr.write(`${line}\n`);
-  }
-
-  #abort(code: number): void {
-    this.#exitCode = code;
-    for (const listener of this.#listeners.splice(0)) listener();
   }
 }

@@ -22,10 +22,10 @@ import { withThreads } from "./start.js";
 const TICK_SLACK_NS = 5e6;
 
 export async function runBench(session: Session, options: BenchOptions): Promise<number> {
-  return withThreads(session, options, (runner) => run(session, options, runner));
+  return withThreads(session, options, (runner) => benchOn(runner, session, options));
 }
 
-async function run(session: Session, options: BenchOptions, runner: Runner): Promise<number> {
+async function benchOn(runner: Runner, session: Session, options: BenchOptions): Promise<number> {
   const bench = findCase(options.name);
   if (bench === undefined) throw new WasmprobeError("E_NAME", `no bench "${options.name}"`);
   const { cpus, preset, probes, trapNs, seed, quiet } = options;
