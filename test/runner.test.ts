@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { ROOT } from "./helpers/root.js";
+import { testIf } from "./helpers/skip.js";
 
 const RUNNER = join(ROOT, "test", "run.mjs");
 const UVU = `import { test } from ${JSON.stringify(import.meta.resolve("uvu"))};\n`;
@@ -59,6 +60,9 @@ function alive(pid: number): boolean {
     return false;
   }
 }
+
+const LINUX = process.platform === "linux";
+const NO_PROC = "the runner finds detached processes through /proc";
 
 /** A process of its own group that sleeps for a minute; its id goes to the file $DIR/pid. */
 const DETACH = `import { spawn } from "node:child_process";
@@ -172,18 +176,30 @@ test("a time limit below the header is not one", () => {
   assert.is(ended.code, 0);
 });
 
-test("at the time limit the whole process tree goes, detached processes too", () => {
-  const body = `// time limit: 1 s\n${DETACH}${SPINNING}`;
-  const { ended, pid } = runDetaching(body);
-  fails(ended, /not finished after 1 s/, "0 passed, 1 failed");
-  assert.not(alive(pid), `process ${pid} is still there`);
-});
+testIf(
+  LINUX,
+  NO_PROC,
+  test,
+  "at the time limit the whole process tree goes, detached processes too",
+  () => {
+    const body = `// time limit: 1 s\n${DETACH}${SPINNING}`;
+    const { ended, pid } = runDetaching(body);
+    fails(ended, /not finished after 1 s/, "0 passed, 1 failed");
+    assert.not(alive(pid), `process ${pid} is still there`);
+  },
+);
 
-test("a file that passes but leaves a process behind fails, and the process goes", () => {
-  const { ended, pid } = runDetaching(`${DETACH}${PASSING}`);
-  fails(ended, /left a process behind: \d+ .*setTimeout/, "2 passed, 1 failed");
-  assert.not(alive(pid), `process ${pid} is still there`);
-});
+testIf(
+  LINUX,
+  NO_PROC,
+  test,
+  "a file that passes but leaves a process behind fails, and the process goes",
+  () => {
+    const { ended, pid } = runDetaching(`${DETACH}${PASSING}`);
+    fails(ended, /left a process behind: \d+ .*setTimeout/, "2 passed, 1 failed");
+    assert.not(alive(pid), `process ${pid} is still there`);
+  },
+);
 
 test("words choose files by their path, and no match is a failure", () => {
   const files = { mutex: PASSING, rwsem: PASSING, ticket: PASSING };
