@@ -13,9 +13,9 @@ export interface Mutant {
   readonly find: string;
   readonly replace: string;
   /**
-   * What must fail. A command line of wasmprobe, `torture locks --lock mutex` (seconds, seed and
-   * the mutant's module are added), or a test, `test sync/mutex` (a file of test/, which gets the
-   * module's path in WASMPROBE_WASM and a seed in WASMPROBE_SEED).
+   * What must fail. A command line of wasmprobe, `torture locks --lock mutex` (seed and module are
+   * added, and `--seconds 3` unless it says how many, at most 10), or a test, `test sync/mutex` (a
+   * file of test/, which gets the module's path in WASMPROBE_WASM and a seed in WASMPROBE_SEED).
    */
   readonly kills: string;
   /** Why two threads cannot notice: the mutant is compiled and listed, not run. */
