@@ -222,7 +222,9 @@ stop("SIGTERM", 143);
 
 let passed = 0;
 let failed = 0;
-console.log(`${chosen.length} mutants, seed ${seed}, ${runs} runs of ${seconds} s each, or as it says`);
+console.log(
+  `${chosen.length} mutants, seed ${seed}, ${runs} runs of ${seconds} s each, or as it says`,
+);
 if (chosen.length === 0) {
   console.log(`FAILED  no mutant matches`);
   failed++;
