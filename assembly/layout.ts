@@ -21,10 +21,10 @@ export const STRIDE = 128;
 export const ENGINE_MAGIC = 0x42525057;
 /** Raised whenever this map changes; the host refuses another one. */
 export const ABI_VERSION = 1;
-/** Most CPUs of one engine, the housekeeper not counted. Queue tails hold 16 bits, tables to 192. */
+/** Most CPUs of one engine, the housekeeper not counted; published tables go to 192. */
 export const CPUS_MAX = 256;
 
-// -- Header -------------------------------------------------------------------------------------
+// -- Header --------------------------------------------------------------------------------------
 // Line 0, read-mostly: written once by engine_init, before any other CPU runs.
 export const HDR_MAGIC = 0;
 export const HDR_ABI = 4;
@@ -73,7 +73,7 @@ export const FAULT_LOST_HIT = 9;
 /** Number of fault words. */
 export const FAULTS = 10;
 
-// -- Command ring -------------------------------------------------------------------------------
+// -- Command ring --------------------------------------------------------------------------------
 // Single producer (the orchestrator), single consumer (the housekeeper). The producer fills a slot,
 // then raises HEAD and notifies it; the housekeeper executes, stores RESULT, then raises TAIL.
 /** Commands ever issued. The housekeeper parks on this word when HEAD == TAIL. */
@@ -89,7 +89,7 @@ export const SLOT_RESULT = 4;
 export const SLOT_ARGS = 8;
 export const RING_BYTES = 128 + 64 * 64;
 
-// -- Per-CPU area -------------------------------------------------------------------------------
+// -- Per-CPU area --------------------------------------------------------------------------------
 // Each block starts on its own STRIDE. "shared": other CPUs write to it while its owner waits.
 /** shared: MCS node of the queued spinlock. One suffices: it is in use only while its CPU waits. */
 export const PCPU_MCS = 0;
@@ -114,7 +114,7 @@ export const CPU_ARRIVED = 2;
 export const CPU_RUNNING = 3;
 export const CPU_DONE = 4;
 
-// -- Locks --------------------------------------------------------------------------------------
+// -- Locks ---------------------------------------------------------------------------------------
 // Bytes one of each occupies, 8-aligned. Which words are where: in the file of each lock.
 export const SPINLOCK_BYTES = 4;
 export const TICKET_BYTES = 4;
@@ -165,14 +165,14 @@ export const EINVAL = -22;
 export const ENOSPC = -28;
 export const ETIMEDOUT = -110;
 
-// -- Arena (mm/arena.ts), offsets of its accounting ------------------------------------------------
+// -- Arena (mm/arena.ts), offsets of its accounting ----------------------------------------------
 export const ARENA_LIVE_BYTES = 16;
 export const ARENA_LIVE_OBJECTS = 20;
 export const ARENA_PEAK_BYTES = 24;
 /** Size of the last allocation that could not be met, bytes. */
 export const ARENA_FAILED = 28;
 
-// -- Probe table (uprobe/table.ts) -----------------------------------------------------------------
+// -- Probe table (uprobe/table.ts) ---------------------------------------------------------------
 /** Kinds of the tree's lock. */
 export const TABLE_SPINLOCK = 0;
 export const TABLE_RWLOCK = 1;
@@ -185,13 +185,13 @@ export const UPROBE_FREED_MAGIC = 0x6b6b6b6b;
 export const CONSUMER_MAGIC = 0x636f6e73;
 export const CONSUMER_DEAD_MAGIC = 0x64656164;
 
-// -- Instructions of the traced text (x86-64, one byte each) ----------------------------------------
+// -- Instructions of the traced text (x86-64, one byte each) -------------------------------------
 export const INSN_NOP = 0x90;
 export const INSN_PUSH = 0x55;
 export const INSN_RET = 0xc3;
 export const INSN_TRAP = 0xcc;
 
-// -- Consumers (uprobe/consumer.ts) ------------------------------------------------------------------
+// -- Consumers (uprobe/consumer.ts) --------------------------------------------------------------
 /** Handlers: count per CPU; count and a log2 histogram of the first argument; count at most N. */
 export const HANDLER_COUNT = 0;
 export const HANDLER_HIST = 1;
@@ -206,7 +206,7 @@ export const SINK_BUCKET_COUNT = 65;
 /** Hits seen by a consumer's own shared counter (the kernel's tu->nhit: races lose some). */
 export const CONSUMER_NHIT = 64;
 
-// -- Tasks (uprobe/task.ts) ----------------------------------------------------------------------------
+// -- Tasks (uprobe/task.ts) ----------------------------------------------------------------------
 /** Private counters of a task, i64 each: every term of the counting identity, and restarts. */
 export const TASK_TRIGGERS = 64;
 export const TASK_HANDLED = 72;
@@ -225,7 +225,8 @@ export const TASK_DI = 24;
 export const TASK_STACK_TOP = 512;
 export const TASK_BYTES = 512;
 
-// -- Commands of the ring (workload/housekeeper.ts): name(arguments) -> result, negative: an errno -----
+// -- Commands of the ring (workload/housekeeper.ts) -----------------------------------------------
+// name(arguments) -> result; a negative result is an errno.
 /** stop(): the housekeeper leaves its loop. */
 export const OP_STOP = 0;
 /** nop() -> 0. */
@@ -256,13 +257,13 @@ export const OP_REGISTER_MANY = 15;
 export const OP_UNREGISTER = 16;
 /** check_tree() -> number of nodes; raises FAULT_TREE where a rule is broken. */
 export const OP_CHECK_TREE = 17;
-/** churn_create(mm, inode, vaddr, offset, stride, sites, seed, cpu) -> state. churn_destroy(state). */
+/** churn_create(mm, inode, vaddr, offset, stride, sites, seed) -> state. churn_destroy(state). */
 export const OP_CHURN_CREATE = 18;
 export const OP_CHURN_DESTROY = 19;
 /** churn(state, n) -> 0: n registrations or unregistrations by the housekeeper itself. */
 export const OP_CHURN = 20;
 
-// -- Registration churn (workload/churn.ts), offsets in its state, i32 each --------------------------
+// -- Registration churn (workload/churn.ts), offsets in its state, i32 each ----------------------
 export const CHURN_REGISTERED = 64;
 export const CHURN_UNREGISTERED = 68;
 /** Registrations refused because the arena or the table was full. */

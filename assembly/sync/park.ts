@@ -10,10 +10,12 @@ import { load32, notify, wait32 } from "../atomics";
 import { cpu_may_block, cpu_note_sleep } from "../cpu";
 
 /**
- * Iterations a spinlock's waiter spins before its first sleep, some 50 us: more than the longest
- * queue of a large machine takes, less than a time slice.
+ * Iterations a spinlock's waiter spins before its first sleep, some 250 us: less than a time slice,
+ * and more than the first sleep with its wake-up. Were it less, two CPUs that once slept would stay
+ * in a convoy: each would find the other asleep, and fall asleep itself before the other wakes
+ * (bench/README.md has the figures).
  */
-export const SPIN_BOUND = 40_000;
+export const SPIN_BOUND = 200_000;
 // First sleep, doubled by each further one up to the longest.
 const YIELD_NS_MIN: i64 = 100_000;
 const YIELD_NS_MAX: i64 = 2_000_000;

@@ -38,7 +38,7 @@ import { read_lock, read_unlock, rwlock_init } from "../sync/rwlock";
 import { down_read, down_write, up_read, up_write } from "../sync/rwsem";
 import { raise_slow } from "./fault";
 import { CONSUMERS, CONSUMER_RWSEM } from "./table";
-import { TASK_PID } from "./task";
+import { TASK_MM, TASK_PID } from "./task";
 
 export const CONSUMER_NEXT = 0;
 const CONSUMER_STATE = 4;
@@ -178,6 +178,9 @@ export function uprobe_dispatcher(c: usize, task: usize): i32 {
   const only = load<i32>(c, FILTER_TASK);
   read_unlock(c + FILTER_LOCK);
   if (only != 0 && only != load<i32>(task, TASK_PID)) return 0;
+  // uprobe_perf_filter: another consumer's breakpoint in an address space this one does not want.
+  const mm = load<u32>(c, FILTER_MM);
+  if (mm != 0 && mm != load<u32>(task, TASK_MM)) return RC_REMOVE;
 
   let rc = RC_HANDLED;
   if (load<i32>(c, LIMITED) != 0) {

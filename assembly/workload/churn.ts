@@ -46,6 +46,11 @@ function state_bytes(sites: i32): i32 {
   return LIVE + sites * 8;
 }
 
+// A task of its own for each state, so that a consumer can be for this state's calls alone.
+function task_pid(state: usize): i32 {
+  return -(<i32>state);
+}
+
 /** Churn over `sites` probes of one mapping, `stride` apart. 0: the arena is full or unmapped. */
 export function churn_create(
   mm: usize,
@@ -60,7 +65,7 @@ export function churn_create(
   const table = <usize>load<u32>(this_engine(), HDR_TABLE);
   const arena = table_arena(table);
   const state = arena_alloc(arena, state_bytes(sites));
-  const task = task_create(arena, mm, -1, vaddr, stride, sites, seed);
+  const task = task_create(arena, mm, task_pid(state), vaddr, stride, sites, seed);
   const sink = sink_create(arena, HANDLER_COUNT, cpus);
   if (state == 0 || task == 0 || sink == 0) {
     if (sink != 0) sink_destroy(sink);
@@ -138,7 +143,10 @@ function register_site(table: usize, state: usize, slot: usize, site: i32): void
   const old = <usize>load<u32>(slot, 4);
   if (old != 0) consumer_free(arena, old);
   store<u32>(slot, 0, 4);
-  const c = consumer_create(arena, <usize>load<u32>(state, SINK), 0, 0, 0);
+  // One in eight takes a single hit, of our own task, and then asks for the breakpoint's removal.
+  const limit = (next_random(state) & 7) == 0 ? 1 : 0;
+  const only = limit != 0 ? task_pid(state) : 0;
+  const c = consumer_create(arena, <usize>load<u32>(state, SINK), only, 0, limit);
   const rc = c == 0 ? ENOMEM : uprobe_register(table, inode, offset, c);
   if (rc != 0) {
     if (rc != ENOMEM && rc != ENOSPC) raise_slow(FAULT_LOST_HIT);
@@ -151,6 +159,11 @@ function register_site(table: usize, state: usize, slot: usize, site: i32): void
   // C12: registered means that the very next call is seen.
   if (probe_call(table, state, load<u32>(state, VADDR) + <u32>shift) != 1) {
     raise_slow(FAULT_LOST_HIT);
+  }
+  // C11: a consumer that has had its last hit gets no other; those beside it still get theirs (the
+  // permanent probe's oracle sees to that).
+  if (limit != 0 && probe_call(table, state, load<u32>(state, VADDR) + <u32>shift) != 0) {
+    raise_slow(FAULT_LATE_HANDLER);
   }
   // C3: while our consumer keeps it alive, the key has one uprobe: the one we are on.
   const u = find_uprobe(table, table_kind(table), inode, offset);

@@ -1,4 +1,4 @@
-// What the orchestrator and its workers say to each other. Prefixless, typed, one union a direction.
+// What the orchestrator and its workers say to each other: typed, one union a direction.
 
 import type { Job } from "./runner.js";
 

@@ -44,7 +44,7 @@ export interface Runner {
   readonly host: EngineInstance;
   /** Which of the CPUs' workers were bound to a CPU of their own, in words for the header. */
   readonly affinity: string;
-  /** Formats the memory as a new engine; nothing of the old one survives. No run may be under way. */
+  /** Formats the memory as a new engine; nothing of the old one survives. Not during a run. */
   format(options: EngineOptions): Promise<void>;
   /**
    * Asks the housekeeper for a command (OP_ constant) and resolves with its result. Commands are

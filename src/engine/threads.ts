@@ -35,7 +35,7 @@ export interface ThreadsOptions extends EngineOptions {
   leaveLimitMs?: number;
 }
 
-/** Starts the workers and formats the first engine. Rejects, naming who is missing, in bounded time. */
+/** Starts the workers and formats a first engine. Rejects in bounded time, naming who is missing. */
 export async function startThreads(options: ThreadsOptions): Promise<Runner> {
   const { platform } = options;
   const wasm = options.wasm ?? new URL("../engine.wasm", import.meta.url);
@@ -182,7 +182,9 @@ class Threads implements Runner {
 
   async close(): Promise<void> {
     if (this.#running !== undefined) await this.#running.stop().catch(() => {});
-    await this.#stopServing().catch(() => {});
+    // A pool that lost a CPU may have lost it with a lock that the housekeeper waits for.
+    const limit = this.#broken === undefined ? undefined : CLOSE_LIMIT_MS;
+    await this.#stopServing(limit).catch(() => {});
     const seats = [...this.#seats, ...(this.#housekeeper === undefined ? [] : [this.#housekeeper])];
     this.#ring = undefined;
     this.#broken ??= new WasmprobeError("E_STATE", "the engine is closed");
@@ -200,10 +202,10 @@ class Threads implements Runner {
     this.#running?.abandon(error);
   }
 
-  async #stopServing(): Promise<void> {
+  async #stopServing(limitMs?: number): Promise<void> {
     if (!this.#serving || this.#housekeeper === undefined) return;
     this.#serving = false;
-    const limit = this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS;
+    const limit = limitMs ?? this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS;
     const stopped = this.#housekeeper.expect("stopped-serving", "stop serving", limit);
     void this.#ring?.issue(abi.OP_STOP, []).catch(() => {});
     await stopped;

@@ -134,7 +134,7 @@ test("sweep takes a preset as soon as one of its benches has presets", () => {
 });
 
 test("torture takes a test, a time, a seed and workers", () => {
-  const torture = { command: "torture", name: "locks", quiet: false, wasm: null };
+  const torture = { command: "torture", name: "locks", lock: null, quiet: false, wasm: null };
   assert.equal(parse("torture locks"), { ...torture, seconds: 10, seed: null, cpus: null });
   assert.equal(parse("torture probes --seconds 30 --seed 7 -p 4"), {
     ...torture,
@@ -143,6 +143,10 @@ test("torture takes a test, a time, a seed and workers", () => {
     seed: 7,
     cpus: 4,
   });
+  const only = { ...torture, lock: "mutex", seconds: 10, seed: null, cpus: null };
+  assert.equal(parse("torture locks --lock mutex"), only);
+  assert.match(refused("E_USAGE", "torture probes --lock mutex"), "--lock goes with torture locks");
+  assert.match(refused("E_NAME", "torture locks --lock mutx"), "did you mean mutex?");
 });
 
 test("list takes one topic or none", () => {

@@ -12,6 +12,8 @@ export interface StartOptions {
   affinity: boolean;
   /** Another engine's file, or null. */
   wasm: string | null;
+  /** What a CPU may take to leave its run, milliseconds, where not the usual. */
+  leaveLimitMs?: number;
 }
 
 export async function withThreads<T>(
@@ -24,6 +26,7 @@ export async function withThreads<T>(
     cpus: options.cpus,
     memoryBytes: cellMemoryBytes(options.probes, options.cpus),
     affinity: options.affinity,
+    ...(options.leaveLimitMs === undefined ? {} : { leaveLimitMs: options.leaveLimitMs }),
     ...(options.wasm === null ? {} : { wasm: session.platform.fileUrl(options.wasm) }),
   });
   try {

@@ -12,6 +12,8 @@ import type { TortureOptions } from "../options.js";
 import type { Session } from "../session.js";
 import { withThreads } from "./start.js";
 
+/** A CPU that has not left by then hangs, and torture is there to say so. */
+const LEAVE_LIMIT_MS = 4_000;
 /** Torture's tables are tiny: contention is what it is about. */
 const PROBES = 1024;
 
@@ -19,7 +21,8 @@ export async function runTorture(session: Session, options: TortureOptions): Pro
   const usable = usableCpus(session.platform);
   const cpus = options.cpus ?? usable;
   const seed = options.seed ?? seedFrom(session.terminal.entropy());
-  const start = { cpus, probes: PROBES, affinity: false, wasm: options.wasm };
+  const { wasm } = options;
+  const start = { cpus, probes: PROBES, affinity: false, wasm, leaveLimitMs: LEAVE_LIMIT_MS };
   return withThreads(session, start, async (runner) => {
     if (!options.quiet) {
       const lines = hostLines(describeHost(session.platform, runner.affinity));

@@ -114,7 +114,7 @@ async function tortureOne(context: TortureContext, test: LockTest, ms: number): 
   expect(c.barges === 0, `${c.barges} times somebody overtook who was queued`);
   expect(c.late === 0, `${c.late} timed locks came back too early or too late`);
   const idle = jobs.findIndex((_, cpu) => c.writes[cpu] === 0 && c.reads[cpu] === 0);
-  expect(idle < 0, `CPU ${idle} never got in`);
+  expect(idle < 0 || failures.length > 0, `CPU ${idle} never got in`);
   const rest = test.atRest((offset) => memory.load(p + offset));
   expect(rest, `at rest its word is 0x${(memory.load(p) >>> 0).toString(16)}`);
 
@@ -146,7 +146,7 @@ export async function tortureLocks(
   const failures: string[] = [];
   const ms = (context.seconds * 1000) / Math.max(1, tests.length);
   for (const test of tests) {
-    if (context.interrupt.aborted) break;
+    if (context.interrupt.aborted || failures.length > 0) break;
     context.onStep(test.name);
     try {
       failures.push(...(await tortureOne(context, test, ms)));

@@ -47,7 +47,9 @@ export async function runWatched(
     broken = error;
   });
   const until = nowMs() + ms;
-  const ended = () => nowMs() >= until || interrupt.aborted || broken !== undefined;
+  // One fault is enough to fail: the rest of the time would only bury it.
+  const faulty = () => Object.keys(memory.faults()).length > 0;
+  const ended = () => nowMs() >= until || interrupt.aborted || broken !== undefined || faulty();
   const side = meanwhile?.(ended).catch((error: unknown) => {
     broken ??= error;
   });
