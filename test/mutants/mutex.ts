@@ -6,8 +6,12 @@ export const mutants: Mutant[] = [
   {
     name: "mutex-trylock-takes-a-held-lock",
     file: "sync/mutex.ts",
-    find: "        return word;\n      }\n    } else {",
-    replace: "        owner = self;\n      }\n    } else {",
+    find: `        return word;
+      }
+    } else {`,
+    replace: `        owner = self;
+      }
+    } else {`,
     kills: "torture locks --lock mutex",
   },
   {
@@ -41,7 +45,8 @@ export const mutants: Mutant[] = [
   {
     name: "mutex-no-last-look",
     file: "sync/mutex.ts",
-    find: "      if (mutex_try(p, false) == 0) break;\n      let left",
+    find: `      if (mutex_try(p, false) == 0) break;
+      let left`,
     replace: "      let left",
     kills: "torture locks --lock mutex",
   },
@@ -49,16 +54,17 @@ export const mutants: Mutant[] = [
     name: "mutex-prepares-after-the-try",
     file: "sync/mutex.ts",
     find: "      park(wait_word(node), 0, left);",
-    replace: "      wait_prepare(node);\n      park(wait_word(node), 0, left);",
+    replace: `      wait_prepare(node);
+      park(wait_word(node), 0, left);`,
     kills: "torture locks --lock mutex",
     unkillable:
-      "the waker needs the lock that the sleeper dropped an instant ago; the " +
-      "window is shorter than that: an explorer has to find it",
+      "the waker needs the lock that the sleeper dropped an instant ago; the window " +
+      "is shorter than that: an explorer has to find it",
   },
   {
     name: "mutex-hands-over-to-nobody",
     file: "sync/mutex.ts",
-    find: "const heir = node != 0 ? ((wait_cpu(node) + 1) << OWNER_SHIFT) | PICKUP : " + "0;",
+    find: "const heir = node != 0 ? ((wait_cpu(node) + 1) << OWNER_SHIFT) | PICKUP : 0;",
     replace: "const heir = 0;",
     kills: "torture locks --lock mutex -p 4",
   },
@@ -72,16 +78,18 @@ export const mutants: Mutant[] = [
   {
     name: "mutex-timed-out-stays-listed",
     file: "sync/mutex.ts",
-    find: "          mutex_remove_waiter(p, node);\n          qspin_unlock",
+    find: `          mutex_remove_waiter(p, node);
+          qspin_unlock`,
     replace: "          qspin_unlock",
     kills: "torture locks --lock mutex_timed",
   },
   {
     name: "mutex-times-out-with-the-lock",
     file: "sync/mutex.ts",
-    find: "      if (mutex_try(p, false) == 0) break;\n      let left: i64 = -1;",
-    replace:
-      "      if (deadline == 0 && mutex_try(p, false) == 0) break;\n" + "      let left: i64 = -1;",
+    find: `      if (mutex_try(p, false) == 0) break;
+      let left: i64 = -1;`,
+    replace: `      if (deadline == 0 && mutex_try(p, false) == 0) break;
+      let left: i64 = -1;`,
     kills: "torture locks --lock mutex_timed",
   },
   {

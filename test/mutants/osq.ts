@@ -13,9 +13,8 @@ export const mutants: Mutant[] = [
   {
     name: "osq-step-a-ignores-unlock",
     file: "sync/osq.ts",
-    find:
-      "    if (load32(node + LOCKED) != 0) return true; // pairs with [L]\n" +
-      "    spin_wait(node + LOCKED, 0, i);",
+    find: `    if (load32(node + LOCKED) != 0) return true; // pairs with [L]
+    spin_wait(node + LOCKED, 0, i);`,
     replace: "    spin_wait(node + LOCKED, 0, i);",
     kills: "torture locks --lock osq",
   },
@@ -53,7 +52,8 @@ export const mutants: Mutant[] = [
   {
     name: "osq-step-c-does-not-link",
     file: "sync/osq.ts",
-    find: "  store32(prev + NEXT, <i32>next);\n  return false;",
+    find: `  store32(prev + NEXT, <i32>next);
+  return false;`,
     replace: "  return false;",
     kills: "torture locks --lock osq -p 4",
   },
@@ -81,18 +81,21 @@ export const mutants: Mutant[] = [
   {
     name: "osq-node-keeps-next",
     file: "sync/osq.ts",
-    find: "store32(node + NEXT, 0);\n  store32(node + CPU, me);",
+    find: `store32(node + NEXT, 0);
+  store32(node + CPU, me);`,
     replace: "store32(node + CPU, me);",
     kills: "torture locks --lock osq",
     unkillable:
-      "next is taken away by every way out, so it is 0 already: the store is " +
-      "there for the first use",
+      "next is taken away by every way out, so it is 0 already: the store is there " +
+      "for the first use",
   },
   {
     name: "osq-links-before-prev",
     file: "sync/osq.ts",
-    find: "store32(node + PREV, <i32>prev);\n" + "  store32(prev + NEXT, <i32>node); // [N]",
-    replace: "store32(prev + NEXT, <i32>node); // [N]\n" + "  store32(node + PREV, <i32>prev);",
+    find: `store32(node + PREV, <i32>prev);
+  store32(prev + NEXT, <i32>node); // [N]`,
+    replace: `store32(prev + NEXT, <i32>node); // [N]
+  store32(node + PREV, <i32>prev);`,
     kills: "torture locks --lock osq -p 4",
     unkillable:
       "prev must give up within the nanoseconds between the two stores, in the " +

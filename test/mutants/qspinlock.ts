@@ -7,28 +7,24 @@ export const mutants: Mutant[] = [
     name: "qspinlock-barging-trylock",
     file: "sync/qspinlock.ts",
     find: "return load32(p) == 0 && cas32(p, 0, LOCKED) == 0; // [A]",
-    replace:
-      "const seen = load32(p);\n" +
-      "  return (seen & LOCKED_MASK) == 0 && cas32(p, seen, seen | LOCKED) == " +
-      "seen;",
+    replace: `const seen = load32(p);
+  return (seen & LOCKED_MASK) == 0 && cas32(p, seen, seen | LOCKED) == seen;`,
     kills: "torture locks --lock qspinlock",
   },
   {
     name: "qspinlock-barging-fast-path",
     file: "sync/qspinlock.ts",
     find: "if (seen != 0) qspin_slow(p, seen);",
-    replace:
-      "if (seen != 0) {\n" +
-      "    if ((seen & LOCKED_MASK) == 0 && cas32(p, seen, seen | LOCKED) == " +
-      "seen) return;\n" +
-      "    qspin_slow(p, seen);\n" +
-      "  }",
+    replace: `if (seen != 0) {
+    if ((seen & LOCKED_MASK) == 0 && cas32(p, seen, seen | LOCKED) == seen) return;
+    qspin_slow(p, seen);
+  }`,
     kills: "torture locks --lock qspinlock",
   },
   {
     name: "qspinlock-pending-does-not-wait",
     file: "sync/qspinlock.ts",
-    find: "while (((val = load32(p)) & LOCKED_MASK) != 0) spin_wait(p, val, i++); // " + "[A]",
+    find: "while (((val = load32(p)) & LOCKED_MASK) != 0) spin_wait(p, val, i++); // [A]",
     replace: "if (((val = load32(p)) & LOCKED_MASK) != 0) spin_wait(p, val, i++);",
     kills: "torture locks --lock qspinlock",
   },
@@ -38,8 +34,7 @@ export const mutants: Mutant[] = [
     find: "if ((val & PENDING_MASK) == 0) store8(p + PENDING_BYTE, 0);",
     replace: "",
     kills: "torture locks --lock qspinlock -p 4",
-    unkillable:
-      "takes three CPUs at once: two set pending within nanoseconds while a " + "third holds",
+    unkillable: "takes three CPUs at once: two set pending within nanoseconds while a third holds",
   },
   {
     name: "qspinlock-unlock-stores-the-word",

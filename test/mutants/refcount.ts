@@ -14,21 +14,25 @@ export const mutants: Mutant[] = [
     name: "refcount-drop-is-not-atomic",
     file: "sync/refcount.ts",
     find: "const before = add32(p, -1); // [D]",
-    replace: "const before = load32(p);\n  store32(p, before - 1); // [D]",
+    replace: `const before = load32(p);
+  store32(p, before - 1); // [D]`,
     kills: "torture locks --lock refcount",
   },
   {
     name: "refcount-drop-looks-again",
     file: "sync/refcount.ts",
-    find: "if (before == 1) return true;\n" + "  if (before <= 0) refcount_saturate_slow(p);",
-    replace: "if (load32(p) == 0) return true;\n" + "  if (before <= 0) refcount_saturate_slow(p);",
+    find: `if (before == 1) return true;
+  if (before <= 0) refcount_saturate_slow(p);`,
+    replace: `if (load32(p) == 0) return true;
+  if (before <= 0) refcount_saturate_slow(p);`,
     kills: "torture locks --lock refcount",
   },
   {
     name: "refcount-inc-is-not-atomic",
     file: "sync/refcount.ts",
     find: "const before = add32(p, 1);",
-    replace: "const before = load32(p);\n  store32(p, before + 1);",
+    replace: `const before = load32(p);
+  store32(p, before + 1);`,
     kills: "torture locks --lock refcount",
   },
   {

@@ -28,40 +28,40 @@ export const mutants: Mutant[] = [
     name: "rwsem-backing-out-does-not-look",
     file: "sync/rwsem.ts",
     find: "const chain = mark_wake_if_free(p, add32(p, change) + change);",
-    replace: "add32(p, change);\n  const chain: usize = 0;",
+    replace: `add32(p, change);
+  const chain: usize = 0;`,
     kills: "torture locks --lock rwsem",
   },
   {
     name: "rwsem-waiting-writer-ignores-readers",
     file: "sync/rwsem.ts",
-    find: "if ((count & LOCKED) != 0) {\n      if",
-    replace: "if ((count & WRITER) != 0) {\n      if",
+    find: `if ((count & LOCKED) != 0) {
+      if`,
+    replace: `if ((count & WRITER) != 0) {
+      if`,
     kills: "torture locks --lock rwsem",
   },
   {
     name: "rwsem-spinning-writer-ignores-readers",
     file: "sync/rwsem.ts",
     find:
-      "if ((count & (LOCKED | HANDOFF)) == 0 && cas32(p, count, count | WRITER) " + "== count) {",
+      "if ((count & (LOCKED | HANDOFF)) == 0 && cas32(p, count, count | WRITER) == " + "count) {",
     replace:
-      "if ((count & (WRITER | HANDOFF)) == 0 && cas32(p, count, count | WRITER) " + "== count) {",
+      "if ((count & (WRITER | HANDOFF)) == 0 && cas32(p, count, count | WRITER) == " + "count) {",
     kills: "torture locks --lock rwsem",
   },
   {
     name: "rwsem-prepares-after-the-try",
     file: "sync/rwsem.ts",
-    find:
-      "if (!spin || !spin_until_free(p)) park(wait_word(node), 0, -1);\n" +
-      "    // Before the next try: who leaves after that try stores `woken` " +
-      "after this.\n" +
-      "    wait_prepare(node);",
-    replace:
-      "wait_prepare(node);\n" +
-      "    if (!spin || !spin_until_free(p)) park(wait_word(node), 0, -1);",
+    find: `if (!spin || !spin_until_free(p)) park(wait_word(node), 0, -1);
+    // Before the next try: who leaves after that try stores \`woken\` after this.
+    wait_prepare(node);`,
+    replace: `wait_prepare(node);
+    if (!spin || !spin_until_free(p)) park(wait_word(node), 0, -1);`,
     kills: "torture locks --lock rwsem",
     unkillable:
-      "the waker needs the lock that the sleeper dropped an instant ago; the " +
-      "window is shorter than that: an explorer has to find it",
+      "the waker needs the lock that the sleeper dropped an instant ago; the window " +
+      "is shorter than that: an explorer has to find it",
   },
   {
     name: "rwsem-granted-reader-not-counted",
@@ -73,8 +73,10 @@ export const mutants: Mutant[] = [
   {
     name: "rwsem-grant-ignores-thief",
     file: "sync/rwsem.ts",
-    find: "if ((count & WRITER) != 0) {\n      // A writer was quicker",
-    replace: "if (false) {\n      // A writer was quicker",
+    find: `if ((count & WRITER) != 0) {
+      // A writer was quicker`,
+    replace: `if (false) {
+      // A writer was quicker`,
     kills: "torture locks --lock rwsem",
   },
   {
@@ -91,7 +93,7 @@ export const mutants: Mutant[] = [
     replace: "if (!amongReaders && (count & WRITER) == 0) {",
     kills: "torture locks --lock rwsem",
     unkillable:
-      "two CPUs take turns anyway: only a third can keep a waiter out for 4 ms, " +
-      "and nothing but time is lost",
+      "two CPUs take turns anyway: only a third can keep a waiter out for 4 ms, and " +
+      "nothing but time is lost",
   },
 ];

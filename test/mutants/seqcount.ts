@@ -27,19 +27,19 @@ export const mutants: Mutant[] = [
   {
     name: "seqcount-opens-without-a-fence",
     file: "sync/seqcount.ts",
-    find: "// [A]\n  fence();",
+    find: `// [A]
+  fence();`,
     replace: "// [A]",
     kills: "torture locks --lock seqcount",
-    unkillable:
-      "x86 keeps plain stores in order, and plain loads: it takes a weakly " + "ordered CPU",
+    unkillable: "x86 keeps plain stores in order, and plain loads: it takes a weakly ordered CPU",
   },
   {
     name: "seqcount-retries-without-a-fence",
     file: "sync/seqcount.ts",
-    find: "  fence();\n  return load32(p) != begin; // [D]",
+    find: `  fence();
+  return load32(p) != begin; // [D]`,
     replace: "  return load32(p) != begin; // [D]",
     kills: "torture locks --lock seqcount",
-    unkillable:
-      "x86 keeps plain stores in order, and plain loads: it takes a weakly " + "ordered CPU",
+    unkillable: "x86 keeps plain stores in order, and plain loads: it takes a weakly ordered CPU",
   },
 ];

@@ -6,7 +6,7 @@ export const mutants: Mutant[] = [
   {
     name: "ticket-trylock-draws-for-a-held-lock",
     file: "sync/ticket.ts",
-    find: "return seen >>> 16 == (seen & OWNER) && cas32(p, seen, seen + ONE) == " + "seen; // [A]",
+    find: "return seen >>> 16 == (seen & OWNER) && cas32(p, seen, seen + ONE) == seen; // [A]",
     replace: "return cas32(p, seen, seen + ONE) == seen;",
     kills: "torture locks --lock ticket",
   },
@@ -27,12 +27,10 @@ export const mutants: Mutant[] = [
   {
     name: "ticket-waiter-enters-one-early",
     file: "sync/ticket.ts",
-    find: "while (((seen = load32(p)) & OWNER) != ticket) spin_wait(p, seen, i++); " + "// [S]",
-    replace:
-      "while (((((seen = load32(p)) & OWNER) + 1) & OWNER) != ticket && (seen & " +
-      "OWNER) != ticket) {\n" +
-      "    spin_wait(p, seen, i++);\n" +
-      "  }",
+    find: "while (((seen = load32(p)) & OWNER) != ticket) spin_wait(p, seen, i++); // [S]",
+    replace: `while (((((seen = load32(p)) & OWNER) + 1) & OWNER) != ticket && (seen & OWNER) != ticket) {
+    spin_wait(p, seen, i++);
+  }`,
     kills: "torture locks --lock ticket",
   },
 ];

@@ -6,7 +6,8 @@ export const mutants: Mutant[] = [
   {
     name: "wait_list-del-keeps-first",
     file: "sync/wait_list.ts",
-    find: "  else store32(list + FIRST, <i32>next);\n",
+    find: `  else store32(list + FIRST, <i32>next);
+`,
     replace: "",
     kills: "torture locks --lock mutex_timed -p 4",
   },
@@ -20,7 +21,8 @@ export const mutants: Mutant[] = [
   {
     name: "wait_list-add-does-not-link",
     file: "sync/wait_list.ts",
-    find: "    store<usize>(last + NEXT, node);\n",
+    find: `    store<usize>(last + NEXT, node);
+`,
     replace: "",
     kills: "torture locks --lock mutex -p 4",
   },
