@@ -80,7 +80,7 @@ function take_new(arena: usize, size: i32): usize {
   let p = <usize>load<u32>(arena, NEXT);
   const end = <usize>load<u32>(arena, END);
   const odd = size % STRIDE == 0 && p % STRIDE != 0;
-  const skip: usize = odd ? LINE : 0;
+  const skip: usize = odd ? <usize>LINE : 0;
   if (p + skip + <usize>size > end) return 0;
   if (odd) {
     // The skipped line is not lost: it is a free block of one line.

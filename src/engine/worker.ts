@@ -64,11 +64,13 @@ function runJob(job: Job): number {
     const n = Math.min(batch, count - done);
     const result = workload(...job.args, n);
     // A workload may end a batch early, and then says what it has done.
-    done += typeof result === "number" ? result : n;
+    const did = typeof result === "number" ? result : n;
+    done += did;
     Atomics.store(memory.i64, ops, BigInt(done));
     const now = platform.nowMs();
     if (job.batch === undefined) {
-      if (now - before < BATCH_MS_MIN) batch = Math.min(batch * 2, BATCH_MOST);
+      // A batch that ended early is short for another reason: growing for it would never end.
+      if (now - before < BATCH_MS_MIN && did === batch) batch = Math.min(batch * 2, BATCH_MOST);
       else if (now - before > BATCH_MS_MAX) batch = Math.max(batch >> 1, 1);
     }
     before = now;

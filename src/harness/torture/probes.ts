@@ -4,7 +4,7 @@
 //   hitter   triggers one permanent probe. The oracle: missed 0, handled = triggers
 //   roamer   triggers all sites in random order. Only the identity is known, and: no SIGTRAP
 //   churner  registers and unregisters at random, checking each step (workload/churn.ts)
-// The housekeeper churns too and checks the tree's rules in between. At the end of a round all is
+// The housekeeper churns too, maps and unmaps the file, and checks the tree's rules in between. At the end of a round all is
 // taken back: no uprobe is left, and the arena's accounting is what it was before.
 
 import * as abi from "../../engine/abi.js";
@@ -25,6 +25,8 @@ const ROAMER_PID = 8;
 const CHURN_STEPS = 50;
 /** Addresses the file is mapped at: registration has to patch several mappings. */
 const MAPPINGS = 3;
+/** Where it is mapped for moments: below the others, so that their entries move. */
+const PASSING_VADDR = SITE_VADDR / 2;
 
 type Role = "hitter" | "roamer" | "churner";
 /** Roles of CPU 0, 1, 2 ... in turn; shifted by one each round, so that two CPUs see them all. */
@@ -37,6 +39,7 @@ interface Totals {
   unregistered: number;
   checks: number;
   restarts: number;
+  maps: number;
 }
 
 interface Round {
@@ -59,7 +62,7 @@ async function setUp(
   seed: number,
 ): Promise<Round> {
   const inode = await runner.command(abi.OP_INODE_CREATE, FILE_BYTES, abi.INSN_PUSH);
-  const mm = await runner.command(abi.OP_MM_CREATE, MAPPINGS);
+  const mm = await runner.command(abi.OP_MM_CREATE, MAPPINGS + 1);
   for (let i = 0; i < MAPPINGS; i++) {
     await runner.command(abi.OP_MMAP, mm, inode, SITE_VADDR * (i + 1), FILE_BYTES, 0);
   }
@@ -68,7 +71,8 @@ async function setUp(
   const task = (pid: number, sites: number, salt: number) =>
     runner.command(abi.OP_TASK_CREATE, mm, pid, SITE_VADDR, SITE_STRIDE, sites, seed + salt);
   const churn = (salt: number) => {
-    const at = [mm, inode, SITE_VADDR, 0, SITE_STRIDE, SITES];
+    const vaddr = SITE_VADDR * (1 + ((salt + 1) % MAPPINGS));
+    const at = [mm, inode, vaddr, 0, SITE_STRIDE, SITES];
     return runner.command(abi.OP_CHURN_CREATE, ...at, seed + 77 * (salt + 1));
   };
   const round: Round = {
@@ -100,11 +104,17 @@ async function setUp(
   return round;
 }
 
-async function churnMeanwhile(runner: Runner, own: number, ended: () => boolean): Promise<void> {
+/** What the housekeeper does while the CPUs run: churn, map, look at the tree, unmap. */
+async function meanwhile(runner: Runner, round: Round, ended: () => boolean): Promise<number> {
+  let maps = 0;
   while (!ended()) {
-    await runner.command(abi.OP_CHURN, own, CHURN_STEPS);
+    await runner.command(abi.OP_CHURN, round.own, CHURN_STEPS);
+    await runner.command(abi.OP_MMAP, round.mm, round.inode, PASSING_VADDR, FILE_BYTES, 0);
     await runner.command(abi.OP_CHECK_TREE);
+    await runner.command(abi.OP_MUNMAP, round.mm, PASSING_VADDR);
+    maps++;
   }
+  return maps;
 }
 
 function identityLines(what: string, counts: HitCounts): string[] {
@@ -129,9 +139,9 @@ async function oneRound(
   await runner.command(abi.OP_NOP);
   const before = memory.arena();
   const round = await setUp(runner, preset, roles, (context.seed + salt * 7919) | 0);
-  await runWatched(context, round.jobs, ROUND_MS, (ended) =>
-    churnMeanwhile(runner, round.own, ended),
-  );
+  await runWatched(context, round.jobs, ROUND_MS, async (ended) => {
+    totals.maps += await meanwhile(runner, round, ended);
+  });
 
   const failures = faultLines(runner, preset);
   const hits = sumHits(round.hitters.map((task) => memory.task(task)));
@@ -210,6 +220,7 @@ export async function tortureProbes(context: TortureContext): Promise<TortureRep
     unregistered: 0,
     checks: 0,
     restarts: 0,
+    maps: 0,
   };
   const failures: string[] = [];
   const until = nowMs() + context.seconds * 1000;
@@ -232,5 +243,6 @@ export async function tortureProbes(context: TortureContext): Promise<TortureRep
   print(
     `ATTACHED: ${totals.registered}  DETACHED: ${totals.unregistered}  CHECKS: ${totals.checks}`,
   );
+  print(`MMAP CALLS: ${totals.maps}`);
   return { failures, interrupted: interrupt.aborted };
 }

@@ -1,0 +1,252 @@
+// Broken twins of registration, the hit path and the probe table.
+
+import type { Mutant } from "./types.js";
+
+const PROBES = "torture probes";
+
+/** In place of their import: functions of these names that do nothing. */
+function without(...names: readonly string[]): string {
+  return names.map((name) => `function ${name}(p: usize): void {}\n`).join("");
+}
+
+export const mutants: readonly Mutant[] = [
+  {
+    name: "register-no-breakpoint",
+    file: "uprobe/register.ts",
+    find: "if (consumer_filter(added, mm)) rc = install_breakpoint(u, vma, vaddr);",
+    replace: "if (!consumer_filter(added, mm)) rc = install_breakpoint(u, vma, vaddr);",
+    kills: PROBES,
+  },
+  {
+    name: "register-one-mapping-only",
+    file: "uprobe/register.ts",
+    find: "info = <usize>load<u32>(info, INFO_NEXT);\n    }",
+    replace: "info = 0;\n    }",
+    kills: PROBES,
+  },
+  {
+    name: "register-on-a-dead-uprobe",
+    file: "uprobe/register.ts",
+    find: "if (uprobe_is_active(u)) {",
+    replace: "if (u != 0) {",
+    kills: PROBES,
+  },
+  {
+    name: "register-without-mmap-lock",
+    file: "uprobe/register.ts",
+    find: 'mm_put, mmap_write_lock, mmap_write_unlock } from "../mm/mm";',
+    replace: 'mm_put } from "../mm/mm";\n' + without("mmap_write_lock", "mmap_write_unlock"),
+    kills: PROBES,
+  },
+  {
+    name: "register-keeps-its-reference",
+    file: "uprobe/register.ts",
+    find: "    put_uprobe(table, u);\n  } while (rc == EAGAIN);",
+    replace: "  } while (rc == EAGAIN);",
+    kills: PROBES,
+  },
+  {
+    name: "insert-ignores-an-equal-key",
+    file: "uprobe/table.ts",
+    find: "    if (is_key(inode, offset, n)) {\n      get_uprobe(n);",
+    replace: "    if (n == 0) {\n      get_uprobe(n);",
+    kills: PROBES,
+  },
+  {
+    name: "insert-without-rebalancing",
+    file: "uprobe/table.ts",
+    find: "  rb_insert_color(table + TREE, u);\n",
+    replace: "",
+    kills: PROBES,
+  },
+  {
+    name: "insert-under-read-lock",
+    file: "uprobe/table.ts",
+    find: "  rb_link_node(u, parent, link);\n  rb_insert_color(table + TREE, u);\n",
+    replace:
+      "  treeunlock_write(table);\n  rb_link_node(u, parent, link);\n" +
+      "  rb_insert_color(table + TREE, u);\n  treelock_write(table);\n",
+    kills: PROBES,
+  },
+  {
+    name: "unregister-leaves-the-breakpoint",
+    file: "uprobe/register.ts",
+    find: "if (!filter_chain(u, mm)) remove_breakpoint(u, vma, vaddr);",
+    replace: "",
+    kills: PROBES,
+  },
+  {
+    name: "unregister-ignores-other-consumers",
+    file: "uprobe/register.ts",
+    find: "if (!filter_chain(u, mm)) remove_breakpoint(u, vma, vaddr);",
+    replace: "remove_breakpoint(u, vma, vaddr);",
+    kills: PROBES,
+  },
+  {
+    name: "unregister-erases-before-the-breakpoint",
+    file: "uprobe/register.ts",
+    find:
+      "  const rc = register_for_each_vma(table, u, 0);\n" +
+      "  if (load<u32>(u, CONSUMERS) == 0 && rc == 0) delete_uprobe(table, u);\n",
+    replace:
+      "  if (load<u32>(u, CONSUMERS) == 0) delete_uprobe(table, u);\n" +
+      "  const rc = register_for_each_vma(table, u, 0);\n",
+    kills: PROBES,
+  },
+  {
+    name: "unregister-keeps-the-consumer",
+    file: "uprobe/consumer.ts",
+    find: "      store<u32>(link, load<u32>(c, CONSUMER_NEXT));\n      found = true;",
+    replace: "      found = true;",
+    kills: PROBES,
+  },
+  {
+    name: "unregister-without-register-rwsem",
+    file: "uprobe/register.ts",
+    find:
+      "  down_write(u + REGISTER_RWSEM);\n  const rc = unregister_locked(table, u, c);\n" +
+      "  up_write(u + REGISTER_RWSEM);\n",
+    replace: "  const rc = unregister_locked(table, u, c);\n",
+    kills: PROBES,
+  },
+  {
+    name: "unregister-never-erases",
+    file: "uprobe/register.ts",
+    find: "  if (load<u32>(u, CONSUMERS) == 0 && rc == 0) delete_uprobe(table, u);\n",
+    replace: "",
+    kills: PROBES,
+  },
+  {
+    name: "erase-without-treelock",
+    file: "uprobe/table.ts",
+    find: "  treelock_write(table);\n  rb_erase(table + TREE, u);",
+    replace: "  rb_erase(table + TREE, u);\n  treelock_write(table);",
+    kills: PROBES,
+  },
+  {
+    name: "erase-without-rebalancing",
+    file: "uprobe/rbtree.ts",
+    find: "  if (lost_black) erase_color(root, child, parent);\n",
+    replace: "",
+    kills: PROBES,
+  },
+  {
+    name: "find-without-treelock",
+    file: "uprobe/table.ts",
+    find:
+      "  treelock_read(table, kind);\n  const u = search(table, inode, offset);\n" +
+      "  if (u != 0) get_uprobe(u);\n  treeunlock_read(table, kind);",
+    replace: "  const u = search(table, inode, offset);\n  if (u != 0) get_uprobe(u);",
+    kills: PROBES,
+  },
+  {
+    name: "find-without-reference",
+    file: "uprobe/table.ts",
+    find: "  const u = search(table, inode, offset);\n  if (u != 0) get_uprobe(u);",
+    replace: "  const u = search(table, inode, offset);",
+    kills: PROBES,
+  },
+  {
+    name: "hit-drops-its-reference-before-the-handlers",
+    file: "uprobe/hit.ts",
+    find:
+      "  const outcome = handler_chain(u, task, mm, vaddr);\n" +
+      "  if (!skip_sstep(task, opcode)) single_step_slow(task, u, opcode, trap_units);\n" +
+      "  put_uprobe(table, u);\n",
+    replace:
+      "  put_uprobe(table, u);\n  const outcome = handler_chain(u, task, mm, vaddr);\n" +
+      "  if (!skip_sstep(task, opcode)) single_step_slow(task, u, opcode, trap_units);\n",
+    kills: PROBES,
+  },
+  {
+    name: "hit-keeps-its-reference",
+    file: "uprobe/hit.ts",
+    find: "  put_uprobe(table, u);\n  return outcome;",
+    replace: "  return outcome;",
+    kills: PROBES,
+  },
+  {
+    name: "hit-walks-consumers-without-register-rwsem",
+    file: "uprobe/hit.ts",
+    find: 'import { down_read, up_read } from "../sync/rwsem";',
+    replace: without("down_read", "up_read"),
+    kills: PROBES,
+  },
+  {
+    name: "hit-without-probe-is-always-sigtrap",
+    file: "uprobe/hit.ts",
+    find: "    if (u == 0) is_swbp = is_trap_at(vma, vaddr);",
+    replace: "    if (u == 0) is_swbp = true;",
+    kills: PROBES,
+  },
+  {
+    name: "hit-without-mmap-lock",
+    file: "uprobe/hit.ts",
+    find: "import { mmap_read_lock, mmap_read_unlock, vaddr_to_offset",
+    replace: without("mmap_read_lock", "mmap_read_unlock") + "import { vaddr_to_offset",
+    kills: PROBES,
+  },
+  {
+    name: "remove-if-one-consumer-says-so",
+    file: "uprobe/hit.ts",
+    find: "if (first != 0 && all != 0 && !filter_chain(u, mm)) unapply",
+    replace: "if (first != 0 && (any & RC_REMOVE) != 0) unapply",
+    kills: PROBES,
+  },
+  {
+    name: "limit-takes-one-hit-too-many",
+    file: "uprobe/consumer.ts",
+    find: "    if (before <= 0) {",
+    replace: "    if (before < 0) {",
+    kills: PROBES,
+  },
+  {
+    name: "copy-insn-without-the-instruction",
+    file: "uprobe/breakpoint.ts",
+    find: "      store<u8>(u, <u8>opcode, INSN); // A\n",
+    replace: "",
+    kills: "test engine/registration",
+  },
+  {
+    name: "copy-insn-flag-before-the-instruction",
+    file: "uprobe/breakpoint.ts",
+    find:
+      "      store<u8>(u, <u8>opcode, INSN); // A\n" +
+      "      store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN); // B\n",
+    replace:
+      "      store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN);\n" +
+      "      store<u8>(u, <u8>opcode, INSN);\n",
+    kills: PROBES,
+    unkillable:
+      "a hit reaches the uprobe by its trap byte, which is set after both; only a trap byte that an " +
+      "earlier uprobe of the key left would do, and unregister clears those first",
+  },
+  {
+    name: "arena-without-lock",
+    file: "mm/arena.ts",
+    find: 'import { qspin_init, qspin_lock, qspin_unlock } from "../sync/qspinlock";',
+    replace: without("qspin_init", "qspin_lock", "qspin_unlock"),
+    kills: PROBES,
+  },
+  {
+    name: "arena-free-twice",
+    file: "mm/arena.ts",
+    find: "    put_large(arena, p, size);\n  }\n  store<i32>(arena, load",
+    replace: "    put_large(arena, p, size + LINE);\n  }\n  store<i32>(arena, load",
+    kills: "test engine/arena",
+  },
+  {
+    name: "mmap-does-not-patch-a-new-mapping",
+    file: "uprobe/breakpoint.ts",
+    find: "  if (rc == 0) rc = uprobe_mmap(table, ",
+    replace: "  if (rc > 0) rc = uprobe_mmap(table, ",
+    kills: "test engine/registration",
+  },
+  {
+    name: "single-step-without-executing",
+    file: "uprobe/step.ts",
+    find: "  execute_insn(task, <i32>load<u8>(task, UTASK_XOL_INSN));\n",
+    replace: "",
+    kills: "test engine/registration",
+  },
+];
