@@ -63,6 +63,7 @@ export {
 } from "./workload/lock";
 export {
   torture_mutex,
+  torture_mutex_expired,
   torture_mutex_timed,
   torture_osq,
   torture_qspinlock,

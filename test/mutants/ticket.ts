@@ -27,8 +27,9 @@ export const mutants: Mutant[] = [
   {
     name: "ticket-waiter-enters-one-early",
     file: "sync/ticket.ts",
-    find: "while (((seen = load32(p)) & OWNER) != ticket) spin_wait(p, seen, i++); // [S]",
-    replace: `while (((((seen = load32(p)) & OWNER) + 1) & OWNER) != ticket && (seen & OWNER) != ticket) {
+    find: "!= ticket) spin_wait(p, seen, i++); // [S]",
+    replace: `!= ticket) {
+    if ((((seen & OWNER) + 1) & OWNER) == ticket) break;
     spin_wait(p, seen, i++);
   }`,
     kills: "torture locks --lock ticket",
