@@ -48,6 +48,7 @@ export { ticket_init, ticket_lock, ticket_trylock, ticket_unlock } from "./sync/
 export { engine_attach, engine_init } from "./workload/boot";
 export { churn_probes } from "./workload/churn";
 export { count_atomic, count_percpu, import_count } from "./workload/count";
+export { torture_refcount, torture_seqcount } from "./workload/datatorture";
 export { housekeeper_run } from "./workload/housekeeper";
 export {
   bench_mutex,
@@ -63,18 +64,13 @@ export {
 } from "./workload/lock";
 export {
   torture_mutex,
-  torture_mutex_expired,
-  torture_mutex_timed,
-  torture_osq,
   torture_qspinlock,
-  torture_refcount,
   torture_rwlock,
   torture_rwlock_readers,
   torture_rwlock_writers,
   torture_rwsem,
   torture_rwsem_readers,
   torture_rwsem_writers,
-  torture_seqcount,
   torture_spinlock,
   torture_ticket,
 } from "./workload/locktorture";
@@ -84,3 +80,4 @@ export {
   trigger_spinlock,
   trigger_spinlock_many,
 } from "./workload/trigger";
+export { torture_mutex_expired, torture_mutex_timed, torture_osq } from "./workload/waittorture";

@@ -70,8 +70,10 @@ export const FAULT_DUPLICATE_KEY = 7;
 export const FAULT_TREE = 8;
 /** A hit was lost while its probe was registered throughout. */
 export const FAULT_LOST_HIT = 9;
+/** A CPU that queued on a lock was overtaken by one that came later. */
+export const FAULT_ORDER = 10;
 /** Number of fault words. */
-export const FAULTS = 10;
+export const FAULTS = 11;
 
 // -- Command ring --------------------------------------------------------------------------------
 // Single producer (the orchestrator), single consumer (the housekeeper). The producer fills a slot,

@@ -18,6 +18,7 @@ const FAULT_NAMES: readonly string[] = [
   "duplicate-key",
   "tree",
   "lost-hit",
+  "order",
 ];
 
 /** Terms of the counting identity, summed over tasks or of one task. */

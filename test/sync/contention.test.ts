@@ -107,20 +107,30 @@ for (const lock of ["rwlock", "rwsem"]) {
     }));
 }
 
-// Fairness is a promise of the queued locks; a neighbour that takes a core away can break it for
-// the length of a run, so an unfair run counts only when it happens three times in a row.
+// Fairness is a promise of the queued locks, and holds while both CPUs are there to take their turn.
+// A neighbour that takes a core away leaves the lock to the other. So a run counts only if the two
+// workers, which spin when they do not work, had nearly all of two cores' time; and an unfair one
+// counts when it happens three times.
+const ROUNDS = 8;
+const UNFAIR_ROUNDS = 3;
+
 for (const lock of ["ticket", "qspinlock", "rwlock_write"]) {
   test(`${lock}: two CPUs get in equally often, min/max at least 0.8`, () =>
     withThreads(2, async (runner) => {
-      const seen: string[] = [];
-      for (let attempt = 0; attempt < 3; attempt++) {
+      const unfair: string[] = [];
+      for (let round = 0; round < ROUNDS && unfair.length < UNFAIR_ROUNDS; round++) {
         const p = await lockArea(runner, 2, lock);
+        const start = performance.now();
+        const cpu = process.cpuUsage();
         const ops = await runFor(runner, onAll(2, `bench_${lock}`, p), 1000, abi.PCPU_OPS);
+        const { user, system } = process.cpuUsage(cpu);
+        const cores = (user + system) / 1000 / (performance.now() - start);
         const ratio = Math.min(...ops) / Math.max(...ops);
         if (ratio >= 0.8) return;
-        seen.push(ratio.toFixed(2));
+        if (cores >= 1.9) unfair.push(ratio.toFixed(2));
       }
-      assert.unreachable(`min/max ${seen.join(", ")}`);
+      if (unfair.length === UNFAIR_ROUNDS) assert.unreachable(`min/max ${unfair.join(", ")}`);
+      console.log(`# note: ${lock}: fairness not judged, others use this machine's cores`);
     }));
 }
 

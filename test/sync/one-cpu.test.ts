@@ -20,7 +20,7 @@ testIf(
   test,
   "four workers on one CPU all progress in every second, whatever the lock",
   () => {
-    const script = fileURLToPath(new URL("../helpers/perSecond.js", import.meta.url));
+    const script = fileURLToPath(new URL("../helpers/per-second.js", import.meta.url));
     const command = ["-c", String(cpu), process.execPath, script, ...LOCKS];
     const { stdout, stderr } = spawnSync("taskset", command, { encoding: "utf8" });
     const lines = stdout.trim().split("\n");
