@@ -15,12 +15,13 @@
 //       12      4  inode
 //       16      4  text: address of the byte at `start`
 //       20      8  mm, next VMA in the inode's i_mmap
+//       28      4  pass: the last registration pass that visited it (uprobe/register.ts)
 //
 // Lock order: mmap_lock, then i_mmap_mutex.
 //
 // plain: `MAP_*` and what lies `at` one under mmap_lock; `MM_*`, `INODE_*` never change once the
 // address is known; `VM_*` and the `text` it points to are written before the VMA is linked; the
-// links (`I_MMAP`, `VM_NEXT`, `link`) under i_mmap_mutex; `out` is the caller's own.
+// links (`I_MMAP`, `VM_NEXT`, `link`) and VM_PASS under i_mmap_mutex; `out` is the caller's own.
 
 import { EEXIST, EINVAL, ENOMEM, ENOSPC } from "../layout";
 import { load32, store32 } from "../atomics";
@@ -52,6 +53,7 @@ export const VM_INODE = 12;
 const VM_TEXT = 16;
 export const VM_MM = 20;
 export const VM_NEXT = 24;
+export const VM_PASS = 28;
 const VMA_BYTES = 64;
 
 /** An empty address space with room for `maps_max` mappings. 0: the arena is full. */

@@ -61,6 +61,8 @@ export function install_breakpoint(u: usize, vma: usize, vaddr: u32): i32 {
 
 /** remove_breakpoint: the original instruction is back. mmap_lock held. */
 export function remove_breakpoint(u: usize, vma: usize, vaddr: u32): void {
+  // Never installed anywhere: what is there is the program's own.
+  if ((load32(u + FLAGS) & COPY_INSN) == 0) return;
   // plain: written before COPY_INSN, which was set before the breakpoint was.
   store8(text_ptr(vma, vaddr), <i32>load<u8>(u, INSN));
 }
@@ -77,19 +79,18 @@ export function is_trap_at(vma: usize, vaddr: u32): bool {
  * held for writing; the caller has just linked the VMA into its inode's i_mmap, so that a
  * registration that comes later finds it there, and one that came before is in the tree (C12).
  */
-function uprobe_mmap(table: usize, vma: usize): i32 {
+function uprobe_mmap(table: usize, vma: usize): void {
   // plain: VMA and keys never change while linked; the walk is under treelock.
   const mm = <usize>load<u32>(vma, VM_MM);
   const inode = <usize>load<u32>(vma, VM_INODE);
   const first = vma_first_offset(vma);
   const end = first + vma_length(vma);
   const kind = table_kind(table);
-  let rc = 0;
   mutex_lock(mmap_mutex(table, inode));
   // One probe at a time instead of the kernel's list of them: no memory is needed, and the next
   // key is found again after the lock was dropped.
   let offset = first;
-  while (rc == 0 && offset < end) {
+  while (offset < end) {
     treelock_read(table, kind);
     const u = first_at_or_after(table, inode, offset);
     if (u == 0 || load<i32>(u, UPROBE_OFFSET) >= end) {
@@ -100,12 +101,12 @@ function uprobe_mmap(table: usize, vma: usize): i32 {
     treeunlock_read(table, kind);
     offset = load<i32>(u, UPROBE_OFFSET) + 1;
     if (filter_chain(u, mm)) {
-      rc = install_breakpoint(u, vma, offset_to_vaddr(vma, offset - 1));
+      // A probe whose instruction cannot be probed is no reason not to map the file (the kernel's).
+      install_breakpoint(u, vma, offset_to_vaddr(vma, offset - 1));
     }
     put_uprobe(table, u);
   }
   mutex_unlock(mmap_mutex(table, inode));
-  return rc;
 }
 
 /** mmap: maps a part of a file and patches it. Errors as mmap_region's; `out` is scratch. */
@@ -119,8 +120,8 @@ export function vm_mmap(
   out: usize,
 ): i32 {
   mmap_write_lock(mm);
-  let rc = mmap_region(mm, inode, vaddr, length, pgoff, out);
-  if (rc == 0) rc = uprobe_mmap(table, <usize>load<u32>(out)); // plain: just written by this CPU
+  const rc = mmap_region(mm, inode, vaddr, length, pgoff, out);
+  if (rc == 0) uprobe_mmap(table, <usize>load<u32>(out)); // plain: just written by this CPU
   mmap_write_unlock(mm);
   return rc;
 }

@@ -115,6 +115,9 @@ export function consumer_create(
 export function consumer_kill(c: usize): void {
   store32(c + CONSUMER_STATE, CONSUMER_DEAD_MAGIC);
 }
+export function consumer_is_live(c: usize): bool {
+  return load32(c + CONSUMER_STATE) == CONSUMER_MAGIC;
+}
 export function consumer_free(arena: usize, c: usize): void {
   arena_free(arena, c, CONSUMER_BYTES);
 }

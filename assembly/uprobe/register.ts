@@ -10,100 +10,66 @@
 // G2 holds because hits walk the list under register_rwsem for reading and unregister takes the
 // consumer out under it for writing. Progress: both block.
 //
-// plain: `CONSUMERS`, `I_MMAP`, `VM_*` under the locks named above; `INFO_*`: entries of a list
-// that only this call knows; `UPROBE_*`, `INODE_SIZE` never change.
+// plain: `CONSUMERS`, `I_MMAP`, `VM_*` under the locks named above; `UPROBE_*`, `INODE_SIZE` never
+// change.
 
 import { EAGAIN, ENOENT, ENOMEM, ENOSPC, EINVAL } from "../layout";
-import { arena_alloc, arena_free } from "../mm/arena";
 import { I_MMAP, i_mmap_lock, i_mmap_unlock, INODE_SIZE } from "../mm/inode";
 import { mm_get, mm_has_uprobes, mm_put, mmap_write_lock, mmap_write_unlock } from "../mm/mm";
 import { offset_to_vaddr, vaddr_to_offset, vma_lookup, VM_INODE, VM_MM, VM_NEXT } from "../mm/mm";
+import { VM_PASS } from "../mm/mm";
 import { down_write, up_write } from "../sync/rwsem";
 import { install_breakpoint, remove_breakpoint } from "./breakpoint";
 import { consumer_add, consumer_del, consumer_filter, filter_chain } from "./consumer";
 import { alloc_uprobe, CONSUMERS, delete_uprobe, dup_mmap_sem, find_uprobe } from "./table";
-import { put_uprobe, REGISTER_RWSEM, table_arena, table_kind, UPROBE_INODE } from "./table";
+import { next_pass, put_uprobe, REGISTER_RWSEM, table_kind, UPROBE_INODE } from "./table";
 import { uprobe_is_active, uprobe_limit_reached, UPROBE_OFFSET } from "./table";
 
-// struct map_info: a place to patch, with a use of its address space.
-const INFO_NEXT = 0;
-const INFO_MM = 4;
-const INFO_VADDR = 8;
-const INFO_BYTES = 16;
-
-function free_map_info(arena: usize, first: usize): void {
-  let info = first;
-  while (info != 0) {
-    const next = <usize>load<u32>(info, INFO_NEXT);
-    mm_put(<usize>load<u32>(info, INFO_MM));
-    arena_free(arena, info, INFO_BYTES);
-    info = next;
-  }
-}
-
-// build_map_info: every place that maps (inode, offset) now. 1: the arena is full.
-function build_map_info(arena: usize, inode: usize, offset: i32): usize {
-  let first: usize = 0;
-  let failed = false;
-  i_mmap_lock(inode);
-  for (let vma = <usize>load<u32>(inode, I_MMAP); vma != 0; vma = <usize>load<u32>(vma, VM_NEXT)) {
-    const vaddr = offset_to_vaddr(vma, offset);
-    const mm = <usize>load<u32>(vma, VM_MM);
-    if (vaddr == 0 || !mm_get(mm)) continue;
-    const info = arena_alloc(arena, INFO_BYTES);
-    if (info == 0) {
-      failed = true;
-      // Not mm_put: the last put takes i_mmap_mutex, which is held. The list's owner drops it.
-      i_mmap_unlock(inode);
-      mm_put(mm);
-      break;
-    }
-    store<u32>(info, <u32>first, INFO_NEXT);
-    store<u32>(info, <u32>mm, INFO_MM);
-    store<u32>(info, vaddr, INFO_VADDR);
-    first = info;
-  }
-  if (!failed) {
-    i_mmap_unlock(inode);
-    return first;
-  }
-  free_map_info(arena, first);
-  return 1;
-}
-
 // register_for_each_vma: `added` is the new consumer, or 0 when one was taken away.
+//
+// The kernel first lists all places to patch; here one is found at a time, since a list needs
+// memory, and unregistration must not fail for want of it. Places that were visited carry the
+// number of this pass; the address space of the next one is kept by a use of it while i_mmap_mutex
+// is dropped, which comes after mmap_lock in the lock order.
 function register_for_each_vma(table: usize, u: usize, added: usize): i32 {
-  const arena = table_arena(table);
   const inode = <usize>load<u32>(u, UPROBE_INODE);
   const offset = load<i32>(u, UPROBE_OFFSET);
   let rc = 0;
   down_write(dup_mmap_sem(table));
-  const infos = build_map_info(arena, inode, offset);
-  if (infos == 1) {
-    rc = ENOMEM;
-  } else {
-    let info = infos;
-    while (info != 0 && rc == 0) {
-      const mm = <usize>load<u32>(info, INFO_MM);
-      const vaddr = load<u32>(info, INFO_VADDR);
-      mmap_write_lock(mm);
-      const vma = vma_lookup(mm, vaddr);
-      // The address space may have changed since the list was built.
-      if (
-        vma != 0 &&
-        <usize>load<u32>(vma, VM_INODE) == inode &&
-        vaddr_to_offset(vma, vaddr) == offset
-      ) {
-        if (added != 0) {
-          if (consumer_filter(added, mm)) rc = install_breakpoint(u, vma, vaddr);
-        } else if (mm_has_uprobes(mm)) {
-          if (!filter_chain(u, mm)) remove_breakpoint(u, vma, vaddr);
-        }
-      }
-      mmap_write_unlock(mm);
-      info = <usize>load<u32>(info, INFO_NEXT);
+  const pass = next_pass(table);
+  while (rc == 0) {
+    let mm: usize = 0;
+    let vaddr: u32 = 0;
+    i_mmap_lock(inode);
+    for (
+      let vma = <usize>load<u32>(inode, I_MMAP);
+      vma != 0 && mm == 0;
+      vma = <usize>load<u32>(vma, VM_NEXT)
+    ) {
+      if (load<i32>(vma, VM_PASS) == pass) continue;
+      store<i32>(vma, pass, VM_PASS);
+      vaddr = offset_to_vaddr(vma, offset);
+      const user = <usize>load<u32>(vma, VM_MM);
+      if (vaddr != 0 && mm_get(user)) mm = user;
     }
-    free_map_info(arena, infos);
+    i_mmap_unlock(inode);
+    if (mm == 0) break;
+    mmap_write_lock(mm);
+    const vma = vma_lookup(mm, vaddr);
+    // The address space may have changed since the place was found.
+    if (
+      vma != 0 &&
+      <usize>load<u32>(vma, VM_INODE) == inode &&
+      vaddr_to_offset(vma, vaddr) == offset
+    ) {
+      if (added != 0) {
+        if (consumer_filter(added, mm)) rc = install_breakpoint(u, vma, vaddr);
+      } else if (mm_has_uprobes(mm)) {
+        if (!filter_chain(u, mm)) remove_breakpoint(u, vma, vaddr);
+      }
+    }
+    mmap_write_unlock(mm);
+    mm_put(mm);
   }
   up_write(dup_mmap_sem(table));
   return rc;
@@ -112,9 +78,9 @@ function register_for_each_vma(table: usize, u: usize, added: usize): i32 {
 // __uprobe_unregister; register_rwsem held for writing.
 function unregister_locked(table: usize, u: usize, c: usize): i32 {
   if (!consumer_del(u, c)) return ENOENT;
-  const rc = register_for_each_vma(table, u, 0);
-  if (load<u32>(u, CONSUMERS) == 0 && rc == 0) delete_uprobe(table, u);
-  return rc;
+  register_for_each_vma(table, u, 0); // removing cannot fail
+  if (load<u32>(u, CONSUMERS) == 0) delete_uprobe(table, u);
+  return 0;
 }
 
 /**

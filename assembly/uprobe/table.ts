@@ -9,11 +9,12 @@
 //       72      8  uprobes alive (allocated, not yet freed), most allowed
 //       80      4  uprobes in the tree
 //      128     40  dup_mmap_sem: registration against fork of address spaces
+//      168      4  number of the last registration pass, under dup_mmap_sem
 //      192  13*64  uprobes_mmap_mutex[inode hash]: patching of new mappings
 //
-// plain: `TREE`, `link` under treelock; `KIND`, `TABLE_*`, `MAX` never change after init;
-// `UPROBE_*` are written before the uprobe is in the tree, `MAGIC` also when it has left it and its
-// last reference is gone.
+// plain: `TREE`, `link` under treelock; `PASS` under dup_mmap_sem; `KIND`, `TABLE_*`, `MAX` never
+// change after init; `UPROBE_*` are written before the uprobe is in the tree, `MAGIC` also when it
+// has left it and its last reference is gone.
 
 import {
   TABLE_ALIVE,
@@ -40,6 +41,7 @@ const KIND = 64;
 const TABLE_ARENA = 68;
 const MAX = 76;
 const DUP_MMAP_SEM = 128;
+const PASS = 168;
 const MMAP_MUTEX = 192;
 const MMAP_MUTEXES = 13; // UPROBES_HASH_SZ
 export const TABLE_BYTES = 192 + MMAP_MUTEXES * 64;
@@ -86,6 +88,12 @@ export function table_arena(table: usize): usize {
 }
 export function dup_mmap_sem(table: usize): usize {
   return table + DUP_MMAP_SEM;
+}
+/** A number that no mapping carries as its last pass; dup_mmap_sem held for writing. */
+export function next_pass(table: usize): i32 {
+  const pass = load<i32>(table, PASS) + 1;
+  store<i32>(table, pass, PASS);
+  return pass;
 }
 /** uprobes_mmap_hash: the mutex that keeps two new mappings of a file from patching at once. */
 export function mmap_mutex(table: usize, inode: usize): usize {

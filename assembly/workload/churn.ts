@@ -118,13 +118,7 @@ function unregister_site(table: usize, state: usize, slot: usize, site: i32): vo
   const shift = site * load<i32>(state, STRIDE_BYTES);
   const offset = load<i32>(state, OFFSET) + shift;
   const c = <usize>load<u32>(slot);
-  const rc = uprobe_unregister(table, inode, offset, c);
-  if (rc == ENOMEM) {
-    // The consumer is out of the list, but not every breakpoint is: an arena too small, a finding.
-    count(state, CHURN_ERRORS);
-  } else if (rc != 0) {
-    raise_slow(FAULT_LOST_HIT);
-  }
+  if (uprobe_unregister(table, inode, offset, c) != 0) raise_slow(FAULT_LOST_HIT);
   // From here on nobody may touch the consumer. It is not freed yet: dead, it is a trap.
   consumer_kill(c);
   store<u32>(slot, 0);

@@ -51,12 +51,14 @@ import { inode_create, inode_destroy } from "../mm/inode";
 import { mm_create, mm_put, mmap_write_lock, mmap_write_unlock, munmap_region } from "../mm/mm";
 import { park } from "../sync/park";
 import { vm_mmap } from "../uprobe/breakpoint";
-import { consumer_create, consumer_free, consumer_kill, CONSUMER_UPROBE } from "../uprobe/consumer";
+import { consumer_create, consumer_free, consumer_is_live } from "../uprobe/consumer";
+import { consumer_kill, CONSUMER_UPROBE } from "../uprobe/consumer";
 import { sink_create, sink_destroy } from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
-import { table_tree, treelock_write, treeunlock_write } from "../uprobe/table";
+import { first_at_or_after, table_kind, table_tree, treelock_read } from "../uprobe/table";
+import { treelock_write, treeunlock_read, treeunlock_write } from "../uprobe/table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
 import { task_create, task_destroy } from "../uprobe/task";
 import { churn_create, churn_destroy, churn_probes } from "./churn";
@@ -103,12 +105,20 @@ function register_many(
 
 function unregister_one(table: usize, arena: usize, c: usize): i32 {
   const u = <usize>load<u32>(c, CONSUMER_UPROBE);
-  if (u == 0) return EINVAL;
+  if (!consumer_is_live(c) || u == 0) return EINVAL;
   const inode = <usize>load<u32>(u, UPROBE_INODE);
   const rc = uprobe_unregister(table, inode, load<i32>(u, UPROBE_OFFSET), c);
   consumer_kill(c);
   consumer_free(arena, c);
   return rc;
+}
+
+function destroy_inode(table: usize, inode: usize): i32 {
+  const kind = table_kind(table);
+  treelock_read(table, kind);
+  const probed = first_at_or_after(table, inode, 0) != 0;
+  treeunlock_read(table, kind);
+  return !probed && inode_destroy(inode) ? 0 : EBUSY;
 }
 
 // Number of nodes; the rules of a red-black tree and the order of keys are checked on the way.
@@ -157,7 +167,7 @@ function execute(slot: usize): i32 {
     case OP_INODE_CREATE:
       return address_or(inode_create(arena, <i32>a0, <i32>a1), ENOMEM);
     case OP_INODE_DESTROY:
-      return inode_destroy(a0) ? 0 : EBUSY;
+      return destroy_inode(table, a0);
     case OP_MM_CREATE:
       return address_or(mm_create(arena, <i32>a0), ENOMEM);
     case OP_MM_DESTROY:
