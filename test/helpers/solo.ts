@@ -4,19 +4,15 @@
 // the test runner's time limit ends it.
 
 import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
 import * as assert from "uvu/assert";
 import * as abi from "../../src/engine/abi.js";
 import { errnoText, instantiateEngine, isErrno } from "../../src/engine/instance.js";
 import type { EngineInstance } from "../../src/engine/instance.js";
 import { EngineMemory, type HitCounts } from "../../src/engine/memory.js";
 import type { EngineOptions, Job, Run, Runner } from "../../src/engine/runner.js";
-import { ROOT } from "./root.js";
+import { WASM } from "./engine.js";
 
-// WASMPROBE_WASM names another module than the built one: a mutant.
-const chosen = process.env["WASMPROBE_WASM"];
-const FILE = chosen === undefined ? join(ROOT, "dist", "engine.wasm") : resolve(chosen);
-const module = new WebAssembly.Module(readFileSync(FILE));
+const module = new WebAssembly.Module(readFileSync(WASM));
 
 export interface SoloOptions extends Partial<EngineOptions> {
   /** @default 4 MiB */
