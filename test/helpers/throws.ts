@@ -9,6 +9,17 @@ export function messageOf(code: ErrorCode, action: () => unknown): string {
   return error.message;
 }
 
+/** As messageOf, of a promise. */
+export async function rejectionOf(code: ErrorCode, promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => new Error("nothing was thrown"),
+    (thrown: unknown) => thrown,
+  );
+  return messageOf(code, () => {
+    throw error;
+  });
+}
+
 function thrownBy(action: () => unknown): unknown {
   try {
     action();
