@@ -170,7 +170,8 @@ async function twoCpus(runner: Runner, unitNs: number): Promise<boolean> {
   }
   for (const [i, trapNs] of traps.entries()) {
     const gains = kept[i] ?? [];
-    const goal = `uprobe-nop, 2 CPUs, ${trapNs === 0 ? "raw" : `trap ${trapNs} ns`}: rwlock / spinlock`;
+    const trap = trapNs === 0 ? "raw" : `trap ${trapNs} ns`;
+    const goal = `uprobe-nop, 2 CPUs, ${trap}: rwlock / spinlock`;
     if (gains.length === 0) continue;
     const spread = `${Math.min(...gains).toFixed(2)}..${Math.max(...gains).toFixed(2)}`;
     inform(goal, `${median(gains).toFixed(2)} x`, `${spread}, ${gains.length} rounds`);

@@ -218,8 +218,8 @@ export const mutants: readonly Mutant[] = [
       "      store<u8>(u, <u8>opcode, INSN);\n",
     kills: PROBES,
     unkillable:
-      "a hit reaches the uprobe by its trap byte, which is set after both; only a trap byte that an " +
-      "earlier uprobe of the key left would do, and unregister clears those first",
+      "a hit reaches the uprobe by its trap byte, which is set after both; only a trap byte that " +
+      "an earlier uprobe of the key left would do, and unregister clears those first",
   },
   {
     name: "arena-without-lock",

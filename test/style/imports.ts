@@ -27,6 +27,7 @@ const ROOTS = [
   /^assembly\/engine\.ts$/,
   /^src\/(index|cli\/main|engine\/worker)\.ts$/,
   /^test\/.*\.test\.ts$/,
+  /^test\/examples\/.*\.example\.mjs$/, // run by their test, as a user's program
   /^test\/run\.mjs$/,
   /^test\/mutants\//, // loaded by name: scripts/mutants.mjs
   /^(bench|scripts)\//,
@@ -157,11 +158,13 @@ export function unreached(files: Tree): string[] {
 /** Imported packages that package.json does not declare; dev packages do not reach src/. */
 export function undeclared(files: Tree): string[] {
   const manifest = JSON.parse(files.get("package.json") ?? "{}") as {
+    name?: string;
     dependencies?: Record<string, string>;
     devDependencies?: Record<string, string>;
   };
   const shipped = Object.keys(manifest.dependencies ?? {});
   const all = [...shipped, ...Object.keys(manifest.devDependencies ?? {})];
+  if (manifest.name !== undefined) all.push(manifest.name); // examples import the package itself
   const wrong: string[] = [];
   for (const path of codeUnder(files, /^(src|test|bench|scripts)\//)) {
     const allowed = path.startsWith("src/") ? shipped : all;

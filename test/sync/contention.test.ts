@@ -107,7 +107,7 @@ for (const lock of ["rwlock", "rwsem"]) {
     }));
 }
 
-// Fairness is a promise of the queued locks, and holds while both CPUs are there to take their turn.
+// Fairness is a promise of the queued locks, and holds while both CPUs are there to take turns.
 // A neighbour that takes a core away leaves the lock to the other. So a run counts only if the two
 // workers, which spin when they do not work, had nearly all of two cores' time; and an unfair one
 // counts when it happens three times.

@@ -4,8 +4,9 @@
 //   hitter   triggers one permanent probe. The oracle: missed 0, handled = triggers
 //   roamer   triggers all sites in random order. Only the identity is known, and: no SIGTRAP
 //   churner  registers and unregisters at random, checking each step (workload/churn.ts)
-// The housekeeper churns too, maps and unmaps the file, and checks the tree's rules in between. At the end of a round all is
-// taken back: no uprobe is left, and the arena's accounting is what it was before.
+// The housekeeper churns too, maps and unmaps the file, and checks the tree's rules in between. At
+// the end of a round all is taken back: no uprobe is left, and the arena's accounting is what it was
+// before.
 
 import * as abi from "../../engine/abi.js";
 import { type HitCounts, identityGap, sumHits } from "../../engine/memory.js";
