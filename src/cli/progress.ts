@@ -16,6 +16,8 @@ export interface Progress {
   start(total: number): void;
   /** A step begins; `what` is said while it lasts. */
   step(what: string): void;
+  /** More steps than announced: something has to be done again. */
+  more(steps: number): void;
   /** A line that stays: a dropped round, a warning. */
   say(line: string): void;
   /** Ends the bar and leaves no trace of it; may be called at any time, and twice. */
@@ -26,7 +28,7 @@ const BAR_WIDTH = 24;
 const COLUMNS_DEFAULT = 80;
 
 export function createProgress(output: ProgressOutput, quiet = false): Progress {
-  if (quiet) return { start() {}, step() {}, say() {}, stop() {} };
+  if (quiet) return { start() {}, step() {}, more() {}, say() {}, stop() {} };
   return output.isTty ? bar(output) : lines(output);
 }
 
@@ -42,6 +44,9 @@ function lines(output: ProgressOutput): Progress {
       begun++;
       const width = String(total).length;
       output.write(`[${String(begun).padStart(width)}/${total}] ${what}\n`);
+    },
+    more(steps) {
+      total += steps;
     },
     say(line) {
       output.write(`${line}\n`);
@@ -87,6 +92,10 @@ function bar(output: ProgressOutput): Progress {
       // A step counts as done when the next one begins.
       shown.update(begun, { what });
       begun++;
+    },
+    more(steps) {
+      total += steps;
+      shown.setTotal(total);
     },
     say(line) {
       const active = shown.isActive;

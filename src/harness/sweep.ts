@@ -43,7 +43,8 @@ export interface SweepContext {
   retryUntilMs: number;
   interrupt: Interrupt;
   onStep(what: string): void;
-  onNote(line: string): void;
+  /** A group is measured again: `line` says why, `steps` more steps will be announced. */
+  onRetry(line: string, steps: number): void;
 }
 
 export interface SweepOutcome {
@@ -140,7 +141,8 @@ async function measureGroup(
     if (shared && again && !context.interrupt.aborted) {
       rounds.dropped++;
       const scaling = (share * cpus).toFixed(2);
-      context.onNote(`${cpus} CPUs: ${HOST_CONTROL} scaled by ${scaling} only; measured again`);
+      const line = `${cpus} CPUs: ${HOST_CONTROL} scaled by ${scaling} only; measured again`;
+      context.onRetry(line, group.length);
       continue;
     }
     for (const [spec, measurement] of results) collect(collected, spec, measurement, shared);

@@ -24,6 +24,15 @@ test("without a terminal each step is a plain line", () => {
   );
 });
 
+test("steps that are done again raise the total instead of passing it", () => {
+  const { progress, text } = record(false);
+  progress.start(1);
+  progress.step("first");
+  progress.more(1);
+  progress.step("first");
+  assert.is(text(), "[1/1] first\n[2/2] first\n");
+});
+
 test("on a terminal there is a bar, and a line that is said stays on its own", () => {
   const { progress, text } = record(true);
   progress.start(4);

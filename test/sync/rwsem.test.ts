@@ -25,7 +25,7 @@ test("rwsem: 40 bytes, readers count in 256, a writer is bit 0", () => {
   assert.is(word(), 0);
 });
 
-test("rwsem: the owner names the last reader with bit 0 set, or the writer; writers clear it", () => {
+test("rwsem: the owner names the last reader with bit 0 set, or the writer, who clears it", () => {
   const { exports, word } = cpusOnThisThread(2);
   const [a, b] = exports as [(typeof exports)[0], (typeof exports)[0]];
   a.down_read(AT);

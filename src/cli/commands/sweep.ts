@@ -49,7 +49,10 @@ export async function runSweep(session: Session, options: SweepOptions): Promise
       retryUntilMs: nowMs() + retrySec * 1000,
       interrupt: session.interrupt,
       onStep: (what) => progress.step(what),
-      onNote: (line) => progress.say(line),
+      onRetry: (line, steps) => {
+        progress.more(steps);
+        progress.say(line);
+      },
     }).finally(() => progress.stop());
     const result: SweepResult = {
       schema: SWEEP_SCHEMA,

@@ -5,8 +5,7 @@
 //   roamer   triggers all sites in random order. Only the identity is known, and: no SIGTRAP
 //   churner  registers and unregisters at random, checking each step (workload/churn.ts)
 // The housekeeper churns too, maps and unmaps the file, and checks the tree's rules in between. At
-// the end of a round all is taken back: no uprobe is left, and the arena's accounting is what it was
-// before.
+// the end of a round all is taken back: no uprobe is left, and the arena's accounting is as before.
 
 import * as abi from "../../engine/abi.js";
 import { type HitCounts, identityGap, sumHits } from "../../engine/memory.js";
