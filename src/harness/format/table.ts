@@ -1,11 +1,14 @@
 // For people at a terminal: a header, the rows with the published ones beside them, and a chart.
 
-import { textTable } from "../../base/text.js";
+import { textTable, wrapText } from "../../base/text.js";
 import { isMeasured, measuredRuns, type SweepResult } from "../result.js";
 import { chart } from "./chart.js";
 import { headerLines } from "./header.js";
 import { SPARE_MAX, rowsOf } from "./rows.js";
 import { seriesOf } from "./series.js";
+
+/** Where sentences wrap in a file or a pipe. */
+const WIDTH = 100;
 
 /** How much room there is, and whether escape codes are welcome. */
 export interface View {
@@ -17,7 +20,9 @@ export function formatTable(result: SweepResult, view: View = {}): string {
   const parts = [headerLines(result).join("\n")];
   if (result.runs.length > 0) parts.push(fittingTable(result, view));
   const { sources } = rowsOf(result);
-  if (sources.length > 0) parts.push(sources.join("\n"));
+  if (sources.length > 0) {
+    parts.push(sources.map((line) => wrapText(line, view.columns ?? WIDTH)).join("\n"));
+  }
   parts.push(...charts(result, view.columns));
   return parts.join("\n\n");
 }

@@ -53,7 +53,10 @@ test("a table that is too wide for its terminal leaves out what is least missed"
 });
 
 test("the table names the source of published rows, and says they are from elsewhere", () => {
-  assert.match(formatTable(resultOf(RUNS)), /published: 3-rwlock, .*Haslam.*on another machine/);
+  const table = formatTable(resultOf(RUNS));
+  assert.match(table.replaceAll("\n", " "), /published: 3-rwlock, .*Haslam.*on another machine/);
+  const source = table.split("\n\n").find((part) => part.startsWith("published:"));
+  for (const line of (source ?? "").split("\n")) assert.ok(line.length <= 100, line);
   const controls = RUNS.filter((run) => run.preset === null);
   assert.not.match(formatTable(resultOf(controls)), "published");
 });
