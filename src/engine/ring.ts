@@ -4,6 +4,9 @@ import type { WasmprobeError } from "../base/errors.js";
 import * as abi from "./abi.js";
 import type { EngineMemory } from "./memory.js";
 
+/** Most arguments of a command; those not given are 0, not what the slot held before. */
+const ARGS_MAX = 7;
+
 interface Pending {
   sequence: number;
   resolve(result: number): void;
@@ -34,21 +37,35 @@ export class CommandRing {
           reject(this.#broken);
           return;
         }
-        const sequence = this.#sequence;
-        const slot = this.#slot(sequence);
-        const { i32 } = this.#memory;
-        // [A] the slot, [B] HEAD, [C] notify: see housekeeper.ts. Atomic stores, since B's order
-        // after A is the point.
-        this.#memory.store(slot + abi.SLOT_OP, op);
-        args.forEach((arg, i) => this.#memory.store(slot + abi.SLOT_ARGS + 4 * i, arg | 0));
-        this.#pending.push({ sequence, resolve, reject });
-        this.#sequence = (sequence + 1) | 0;
-        this.#memory.store(this.#ring + abi.RING_HEAD, this.#sequence);
-        Atomics.notify(i32, (this.#ring + abi.RING_HEAD) >> 2);
+        this.#pending.push({ sequence: this.#sequence, resolve, reject });
+        this.#fill(op, args);
       };
       if (this.#pending.length < abi.RING_SLOTS) send();
       else this.#waiting.push(send);
     });
+  }
+
+  /** The last command. Also when no other is accepted any more: the housekeeper may be alive. */
+  stop(): void {
+    if (this.#broken === undefined) {
+      this.issue(abi.OP_STOP, []).catch(() => {}); // who waits for it waits for the housekeeper
+      return;
+    }
+    const tail = this.#memory.load(this.#ring + abi.RING_TAIL);
+    if (((this.#sequence - tail) | 0) < abi.RING_SLOTS) this.#fill(abi.OP_STOP, []);
+  }
+
+  #fill(op: number, args: readonly number[]): void {
+    const slot = this.#slot(this.#sequence);
+    // [A] the slot, [B] HEAD, [C] notify: see housekeeper.ts. Atomic stores, since B's order after
+    // A is the point.
+    this.#memory.store(slot + abi.SLOT_OP, op);
+    for (let i = 0; i < ARGS_MAX; i++) {
+      this.#memory.store(slot + abi.SLOT_ARGS + 4 * i, (args[i] ?? 0) | 0);
+    }
+    this.#sequence = (this.#sequence + 1) | 0;
+    this.#memory.store(this.#ring + abi.RING_HEAD, this.#sequence);
+    Atomics.notify(this.#memory.i32, (this.#ring + abi.RING_HEAD) >> 2);
   }
 
   /** The housekeeper has completed all commands before `tail`. */

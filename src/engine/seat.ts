@@ -1,7 +1,7 @@
 // One worker of a pool as the orchestrator sees it: messages in, messages out, and waiting for an
 // answer with a limit, so that a worker that dies or never answers is named instead of waited for.
 
-import { WasmprobeError } from "../base/errors.js";
+import { lineOf, WasmprobeError } from "../base/errors.js";
 import type { HostWorker, Platform } from "../platform/platform.js";
 import type { FromWorker, ToWorker, WorkerBirth } from "./protocol.js";
 
@@ -99,7 +99,7 @@ export class Seat {
   }
 
   #die(reason: string | undefined): void {
-    const why = reason ?? "without a reason";
+    const why = lineOf(reason ?? "without a reason");
     this.#gone = new WasmprobeError("E_WORKER", `${this.name} ended: ${why}`);
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#gone);
     if (!this.#closing) this.onDeath?.(this.#gone);

@@ -63,6 +63,10 @@ export async function startThreads(options: ThreadsOptions): Promise<Runner> {
   return threads;
 }
 
+function notFormatted(): WasmprobeError {
+  return new WasmprobeError("E_STATE", "no engine: the last format failed");
+}
+
 class Threads implements Runner {
   readonly on = "threads";
   readonly memory: EngineMemory;
@@ -99,7 +103,13 @@ class Threads implements Runner {
       const valid = `a whole number from 1 to ${abi.CPUS_MAX}`;
       throw new WasmprobeError("E_VALUE", `cpus is ${cpus}; it must be ${valid}`);
     }
+    if (this.#running !== undefined) {
+      throw new WasmprobeError("E_STATE", "a run is under way; stop it before formatting");
+    }
     await this.#stopServing();
+    // Until the new engine stands there is none: a format that fails must not leave half of one.
+    this.#ring = undefined;
+    this.cpus = 0;
     const bytes = this.memory.memory.buffer.byteLength;
     const rc = this.host.exports.engine_init(
       this.memory.base,
@@ -114,7 +124,6 @@ class Threads implements Runner {
       throw new WasmprobeError("E_FULL", `cannot format an engine of ${asked}: ${errnoText(rc)}`);
     }
     this.host.exports.engine_attach(this.memory.base, cpus + 1);
-    this.cpus = cpus;
     await this.#seat(cpus);
     const housekeeper = this.#housekeeper;
     if (housekeeper === undefined) return;
@@ -129,6 +138,7 @@ class Threads implements Runner {
     );
     const ring = new CommandRing(this.memory);
     this.#ring = ring;
+    this.cpus = cpus;
     housekeeper.onMessage = (message) => {
       if (message.type === "served") ring.served(message.tail);
     };
@@ -151,7 +161,7 @@ class Threads implements Runner {
 
   async tryCommand(op: number, ...args: number[]): Promise<number> {
     this.#check();
-    if (this.#ring === undefined) throw new WasmprobeError("E_STATE", "the engine is closed");
+    if (this.#ring === undefined) throw notFormatted();
     return this.#ring.issue(op, args);
   }
 
@@ -160,6 +170,7 @@ class Threads implements Runner {
     if (this.#running !== undefined) {
       throw new WasmprobeError("E_STATE", "a run is under way; stop it before the next");
     }
+    if (this.#ring === undefined) throw notFormatted();
     if (jobs.length < 1 || jobs.length > this.cpus) {
       throw new WasmprobeError("E_VALUE", `${jobs.length} jobs for ${this.cpus} CPUs`);
     }
@@ -187,8 +198,8 @@ class Threads implements Runner {
     const limit = this.#broken === undefined ? undefined : CLOSE_LIMIT_MS;
     await this.#stopServing(limit).catch(() => {});
     const seats = [...this.#seats, ...(this.#housekeeper === undefined ? [] : [this.#housekeeper])];
-    this.#ring = undefined;
     this.#broken ??= new WasmprobeError("E_STATE", "the engine is closed");
+    this.#ring?.break(this.#broken);
     await Promise.all(seats.map((seat) => seat.close(CLOSE_LIMIT_MS)));
   }
 
@@ -208,7 +219,7 @@ class Threads implements Runner {
     this.#serving = false;
     const limit = limitMs ?? this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS;
     const stopped = this.#housekeeper.expect("stopped-serving", "stop serving", limit);
-    void this.#ring?.issue(abi.OP_STOP, []).catch(() => {});
+    this.#ring?.stop();
     await stopped;
   }
 
