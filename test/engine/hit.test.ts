@@ -111,7 +111,7 @@ class File {
 
 for (const [preset, kind] of PRESETS) {
   for (const [name, opcode] of INSTRUCTIONS) {
-    test(`${preset}, ${name}: under churn a permanent probe misses nothing, all terms are exact`, () =>
+    test(`${preset}, ${name}: under churn a permanent probe misses nothing`, () =>
       withFile(kind, opcode, async (file) => {
         const { runner } = file;
         const { memory } = runner;
@@ -157,7 +157,7 @@ for (const [preset, kind] of PRESETS) {
       }));
   }
 
-  test(`C3: ${preset}: two CPUs and the housekeeper churn one key: one live uprobe, none left`, () =>
+  test(`C3: ${preset}: one key, churned by three: one live uprobe, in the end none`, () =>
     withFile(kind, abi.INSN_NOP, async (file) => {
       const { runner } = file;
       const before = leftovers(runner.memory);
@@ -209,7 +209,7 @@ for (const [preset, kind] of PRESETS) {
       assert.equal(runner.memory.uprobes(), { alive: 0, inTree: 0 });
     }));
 
-  test(`C11: ${preset}: remove after N takes exactly N hits of two CPUs, then the breakpoint goes`, () =>
+  test(`C11: ${preset}: remove after N takes exactly N hits of two CPUs`, () =>
     withFile(kind, abi.INSN_PUSH, async (file) => {
       const { runner } = file;
       const { memory } = runner;
@@ -310,7 +310,7 @@ async function staleTrap(file: File, task: number): Promise<void> {
   assert.equal(counts, { ...all("no-probe"), restarts: counts.restarts });
 }
 
-test("C10: a hit whose breakpoint is gone executes its instruction again, and gets no SIGTRAP", () =>
+test("C10: a hit whose breakpoint is gone executes its instruction again", () =>
   withFile(abi.TABLE_RWLOCK, abi.INSN_NOP, async (file) => {
     await staleTrap(file, await file.task());
   }));

@@ -49,7 +49,7 @@ async function refusal(code: ErrorCode, promise: Promise<unknown>): Promise<stri
   return error.message;
 }
 
-// -- Commands --------------------------------------------------------------------------------------
+// -- Commands -------------------------------------------------------------------------------------
 
 test("a thousand outstanding commands are all executed, in order", () =>
   withRunner({}, async (runner) => {
@@ -138,7 +138,7 @@ test("a command that makes the housekeeper trap is an error that names it", asyn
   await runner.close();
 });
 
-// -- Formats ---------------------------------------------------------------------------------------
+// -- Formats --------------------------------------------------------------------------------------
 
 test("CPUs other than 1 to 256 are refused before any thread is started", async () => {
   for (const cpus of [0, -1, 257, 1.5, Number.NaN]) {
@@ -209,7 +209,7 @@ test("an engine cannot be formatted under a run", () =>
     assert.is(memory.load64(memory.perCpu(abi.PCPU_OPS, 0)), memory.load64(p));
   }));
 
-// -- Runs ------------------------------------------------------------------------------------------
+// -- Runs -----------------------------------------------------------------------------------------
 
 test("more jobs than CPUs, and none at all, are refused", () =>
   withRunner({}, async (runner) => {
@@ -311,7 +311,7 @@ test("one CPU fails while another is stuck: the first is named, in bounded time"
   await runner.close();
 });
 
-// -- Lost workers ----------------------------------------------------------------------------------
+// -- Lost workers ---------------------------------------------------------------------------------
 
 const dir = mkdtempSync(join(tmpdir(), "workers-"));
 const real = JSON.stringify(pathToFileURL(join(ROOT, "dist", "engine", "worker.js")).href);
