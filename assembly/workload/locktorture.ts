@@ -151,7 +151,7 @@ export function torture_rwlock(p: usize, seed: i32, n: i32): i32 {
   return torture(RWLOCK, 2, p, seed, n);
 }
 export function torture_rwsem(p: usize, seed: i32, n: i32): i32 {
-  return torture(RWSEM, 4, p, seed, n);
+  return torture(RWSEM, 3, p, seed, n);
 }
 export function torture_mutex(p: usize, seed: i32, n: i32): i32 {
   return torture(MUTEX, 8, p, seed, n);

@@ -31,7 +31,7 @@ export function torture_mutex_timed(p: usize, seed: i32, n: i32): i32 {
     const ns: i64 = (r & 0x6000) == 0 ? <i64>(r >>> 25) : <i64>(r >>> 15);
     if ((r & 0x1c00) == 0) mutex_lock(p);
     else if (!lock_in_time(p, t, ns)) continue;
-    write_section(p, t, r, 64);
+    write_section(p, t, r, 16);
     mutex_unlock(p);
     between(random(t));
     look_for_sleepers(p, t, r, ~7, 1);
