@@ -75,7 +75,7 @@ export const mutants: Mutant[] = [
       // A writer was quicker`,
     replace: `if (false) {
       // A writer was quicker`,
-    kills: "torture locks --lock rwsem",
+    kills: "torture locks --lock rwsem -p 4",
   },
   {
     name: "rwsem-reader-ignores-waiters",
