@@ -83,8 +83,8 @@ export class CommandRing {
 
   /** No command will be completed any more. */
   break(error: WasmprobeError): void {
-    this.#broken = error;
-    for (const pending of this.#pending.splice(0)) pending.reject(error);
+    this.#broken ??= error;
+    for (const pending of this.#pending.splice(0)) pending.reject(this.#broken);
     for (const send of this.#waiting.splice(0)) send();
   }
 

@@ -64,7 +64,10 @@ export async function startThreads(options: ThreadsOptions): Promise<Runner> {
 }
 
 function notFormatted(): WasmprobeError {
-  return new WasmprobeError("E_STATE", "no engine: the last format failed");
+  return new WasmprobeError(
+    "E_STATE",
+    "no engine: it is being formatted, or the last format failed",
+  );
 }
 
 class Threads implements Runner {
@@ -77,8 +80,9 @@ class Threads implements Runner {
   readonly #module: WebAssembly.Module;
   readonly #seats: Seat[] = [];
   #housekeeper: Seat | undefined;
-  #serving = false;
+  /** Of the engine that is served; undefined from the beginning of a format to its end. */
   #ring: CommandRing | undefined;
+  #formatting = false;
   #generation = 0;
   #running: ThreadRun | undefined;
   /** Set for good when a worker was lost: nothing can run on this pool any more. */
@@ -106,9 +110,21 @@ class Threads implements Runner {
     if (this.#running !== undefined) {
       throw new WasmprobeError("E_STATE", "a run is under way; stop it before formatting");
     }
-    await this.#stopServing();
+    if (this.#formatting) {
+      throw new WasmprobeError("E_STATE", "a format is under way; wait for it before the next");
+    }
+    this.#formatting = true;
+    try {
+      await this.#format(options);
+    } finally {
+      this.#formatting = false;
+    }
+  }
+
+  async #format(options: EngineOptions): Promise<void> {
+    const { cpus } = options;
     // Until the new engine stands there is none: a format that fails must not leave half of one.
-    this.#ring = undefined;
+    await this.#stopServing();
     this.cpus = 0;
     const bytes = this.memory.memory.buffer.byteLength;
     const rc = this.host.exports.engine_init(
@@ -136,6 +152,7 @@ class Threads implements Runner {
         return attached;
       }),
     );
+    this.#check(); // a close, or the end of a worker, may have come between
     const ring = new CommandRing(this.memory);
     this.#ring = ring;
     this.cpus = cpus;
@@ -143,7 +160,6 @@ class Threads implements Runner {
       if (message.type === "served") ring.served(message.tail);
     };
     housekeeper.post({ type: "serve" });
-    this.#serving = true;
   }
 
   async command(op: number, ...args: number[]): Promise<number> {
@@ -199,7 +215,6 @@ class Threads implements Runner {
     await this.#stopServing(limit).catch(() => {});
     const seats = [...this.#seats, ...(this.#housekeeper === undefined ? [] : [this.#housekeeper])];
     this.#broken ??= new WasmprobeError("E_STATE", "the engine is closed");
-    this.#ring?.break(this.#broken);
     await Promise.all(seats.map((seat) => seat.close(CLOSE_LIMIT_MS)));
   }
 
@@ -215,12 +230,19 @@ class Threads implements Runner {
   }
 
   async #stopServing(limitMs?: number): Promise<void> {
-    if (!this.#serving || this.#housekeeper === undefined) return;
-    this.#serving = false;
+    const ring = this.#ring;
+    if (ring === undefined || this.#housekeeper === undefined) return;
+    // From here on no command is taken. Behind the last one it would never be done; and once the
+    // memory is formatted it would raise HEAD of the next engine's ring, by this one's count.
+    this.#ring = undefined;
     const limit = limitMs ?? this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS;
-    const stopped = this.#housekeeper.expect("stopped-serving", "stop serving", limit);
-    this.#ring?.stop();
-    await stopped;
+    try {
+      const stopped = this.#housekeeper.expect("stopped-serving", "stop serving", limit);
+      ring.stop();
+      await stopped;
+    } finally {
+      ring.break(new WasmprobeError("E_STATE", "the engine ended before the command was done"));
+    }
   }
 
   /** Brings the pool up to `cpus` workers and a housekeeper. */
