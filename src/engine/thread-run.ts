@@ -74,7 +74,8 @@ export class ThreadRun implements Run {
   }
 
   async stop(): Promise<void> {
-    this.#memory.store(this.#memory.base + abi.HDR_STOP, 1);
+    // A run that has ended leaves the word alone: by now it may be the next one's.
+    if (this.#remaining.size > 0) this.#memory.store(this.#memory.base + abi.HDR_STOP, 1);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<"late">((resolve) => {
       timer = setTimeout(() => resolve("late"), this.#limits.leaveMs);
@@ -95,6 +96,7 @@ export class ThreadRun implements Run {
   /** The pool has lost a worker: nobody waits for this run any longer. */
   abandon(error: WasmprobeError): void {
     this.lost ??= error;
+    clearTimeout(this.#giveUp);
     this.#fail(error);
   }
 
@@ -107,7 +109,9 @@ export class ThreadRun implements Run {
       // The others may wait for what this one held: they are asked to leave, for a limited time.
       this.#memory.store(this.#memory.base + abi.HDR_STOP, 1);
       const failure = this.#failure;
-      this.#giveUp ??= setTimeout(() => this.abandon(failure), this.#limits.leaveMs);
+      if (this.lost === undefined) {
+        this.#giveUp ??= setTimeout(() => this.abandon(failure), this.#limits.leaveMs);
+      }
     }
     this.#remaining.delete(cpu);
     if (this.#remaining.size > 0) return;

@@ -40,14 +40,17 @@ function setState(state: number): void {
   memory.store(memory.perCpu(abi.PCPU_STATE, cpu), state);
 }
 
-/** True when the barrier opened; false when the run was called off. */
+/** True when the barrier opened; false when the run was called off. Throws if neither comes. */
 function waitAtBarrier(generation: number): boolean {
   const go = (memory.base + abi.HDR_GO) >> 2;
   const until = platform.nowMs() + BARRIER_MS;
   for (;;) {
     const seen = Atomics.load(memory.i32, go);
     if (seen === generation) return true;
-    if (memory.header(abi.HDR_STOP) !== 0 || platform.nowMs() > until) return false;
+    if (memory.header(abi.HDR_STOP) !== 0) return false;
+    if (platform.nowMs() > until) {
+      throw new Error(`the start barrier did not open within ${BARRIER_MS / 1000} s`);
+    }
     Atomics.wait(memory.i32, go, seen, 100);
   }
 }
@@ -85,13 +88,13 @@ function onRun(generation: number, job: Job): void {
   post({ type: "arrived", generation });
   let iterations = 0;
   let error: string | undefined;
-  if (waitAtBarrier(generation)) {
-    setState(abi.CPU_RUNNING);
-    try {
+  try {
+    if (waitAtBarrier(generation)) {
+      setState(abi.CPU_RUNNING);
       iterations = runJob(job);
-    } catch (thrown) {
-      error = messageOf(thrown);
     }
+  } catch (thrown) {
+    error = messageOf(thrown);
   }
   setState(abi.CPU_DONE);
   post({ type: "left", generation, iterations, ...(error === undefined ? {} : { error }) });
