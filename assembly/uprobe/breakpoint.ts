@@ -24,6 +24,14 @@ function analyze_insn(opcode: i32): i32 {
   return opcode == INSN_NOP || opcode == INSN_PUSH || opcode == INSN_RET ? 0 : EINVAL;
 }
 
+// The file's byte where the uprobe is.
+function original_insn(u: usize): i32 {
+  // plain: neither the uprobe's key nor the file and its bytes ever change.
+  const inode = <usize>load<u32>(u, UPROBE_INODE);
+  const data = <usize>load<u32>(inode, INODE_DATA);
+  return <i32>load<u8>(data + <usize>load<i32>(u, UPROBE_OFFSET));
+}
+
 /**
  * prepare_uprobe: copies the displaced instruction, once. EINVAL: not an instruction that can be
  * probed; EEXIST: the file itself has a trap there.
@@ -33,10 +41,7 @@ export function prepare_uprobe(u: usize): i32 {
   let rc = 0;
   down_write(u + CONSUMER_RWSEM);
   if ((load32(u + FLAGS) & COPY_INSN) == 0) {
-    // plain: neither the uprobe's key nor the file and its bytes ever change.
-    const inode = <usize>load<u32>(u, UPROBE_INODE);
-    const data = <usize>load<u32>(inode, INODE_DATA);
-    const opcode = <i32>load<u8>(data + <usize>load<i32>(u, UPROBE_OFFSET));
+    const opcode = original_insn(u);
     rc = opcode == INSN_TRAP ? EEXIST : analyze_insn(opcode);
     if (rc == 0) {
       // plain: [A] the instruction first, [B] then the flag that lets hits read it. Pairs with [C]
@@ -47,6 +52,14 @@ export function prepare_uprobe(u: usize): i32 {
   }
   up_write(u + CONSUMER_RWSEM);
   return rc;
+}
+
+/**
+ * Whether the file itself has a trap where the uprobe is. Such a uprobe is never prepared, and its
+ * trap never goes: to execute it again would be to execute it for ever.
+ */
+export function is_file_trap_slow(u: usize): bool {
+  return original_insn(u) == INSN_TRAP;
 }
 
 /** install_breakpoint: mmap_lock held for writing. */

@@ -18,7 +18,7 @@ import { cpu_delay } from "../cpu";
 import { mmap_read_lock, mmap_read_unlock, vaddr_to_offset, vma_lookup, VM_INODE } from "../mm/mm";
 import { offset_to_vaddr } from "../mm/mm";
 import { down_read, up_read } from "../sync/rwsem";
-import { COPY_INSN, is_trap_at, remove_breakpoint } from "./breakpoint";
+import { COPY_INSN, is_file_trap_slow, is_trap_at, remove_breakpoint } from "./breakpoint";
 import { CONSUMER_NEXT, filter_chain, RC_HANDLED, RC_REMOVE, uprobe_dispatcher } from "./consumer";
 import { raise_slow, this_engine } from "./fault";
 import { single_step_slow, skip_sstep } from "./step";
@@ -35,7 +35,7 @@ export const HIT_FILTERED = 1;
 export const HIT_NO_CONSUMER = 2;
 /** The breakpoint is gone, or not ready: execute the instruction again (C10). */
 export const HIT_RESTART = 3;
-/** A trap that no probe owns: the task gets SIGTRAP. */
+/** A trap that no probe put there: the task gets SIGTRAP. */
 export const HIT_SIGTRAP = 4;
 
 // unapply_uprobe: takes the breakpoint from this address space only.
@@ -94,8 +94,9 @@ export function handle_swbp(table: usize, kind: i32, task: usize): i32 {
   if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_UPROBE_FREED);
   // [C] the flag, [D] then the instruction. Pairs with [A][B] in breakpoint.ts (C5).
   if ((load32(u + FLAGS) & COPY_INSN) == 0) {
+    const own = is_file_trap_slow(u);
     put_uprobe(table, u);
-    return HIT_RESTART;
+    return own ? HIT_SIGTRAP : HIT_RESTART;
   }
   const opcode = <i32>load<u8>(u, INSN); // D
   const outcome = handler_chain(u, task, mm, vaddr);
