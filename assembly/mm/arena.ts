@@ -81,7 +81,8 @@ function take_new(arena: usize, size: i32): usize {
   const end = <usize>load<u32>(arena, END);
   const odd = size % STRIDE == 0 && p % STRIDE != 0;
   const skip: usize = odd ? <usize>LINE : 0;
-  if (p + skip + <usize>size > end) return 0;
+  // Not p + size > end: near 4 GiB the sum wraps.
+  if (<usize>size + skip > end - p) return 0;
   if (odd) {
     // The skipped line is not lost: it is a free block of one line.
     const head = small_head(arena, LINE);

@@ -42,6 +42,7 @@ const MM_HAS_UPROBES = 84;
 const MM_BYTES = 128;
 
 const MAP_BYTES = 16;
+const MAPS_MOST: u32 = 0x7fffffff / MAP_BYTES;
 const MAP_START = 0;
 const MAP_END = 4;
 const MAP_VMA = 8;
@@ -58,6 +59,7 @@ const VMA_BYTES = 64;
 
 /** An empty address space with room for `maps_max` mappings. 0: the arena is full. */
 export function mm_create(arena: usize, maps_max: i32): usize {
+  if (<u32>maps_max > MAPS_MOST) return 0; // their bytes would wrap, and too few be allocated
   const maps = arena_alloc(arena, maps_max * MAP_BYTES);
   if (maps == 0) return 0;
   const mm = arena_alloc(arena, MM_BYTES);

@@ -78,7 +78,9 @@ export function mutex_trylock(p: usize): bool {
 export function mutex_lock_timeout(p: usize, ns: i64): i32 {
   if (cas32(p, 0, me()) == 0) return 1; // [A]
   if (ns <= 0) return i32(mutex_trylock(p));
-  return i32(mutex_lock_slow(p, cpu_now() + ns));
+  const deadline = cpu_now() + ns;
+  // A sum beyond i64 is negative: never, rather than long ago.
+  return i32(mutex_lock_slow(p, deadline > 0 ? deadline : i64.MAX_VALUE));
 }
 
 // @ts-ignore: decorator

@@ -76,6 +76,8 @@ export interface LockThread {
   readonly i32: Int32Array;
 }
 
+/** Some 146 years; more, as an i64, could turn negative. */
+const TIMEOUT_NS_MAX = 2 ** 62;
 /** First and longest pause of lockAsync between two attempts, milliseconds. */
 const PAUSE_MS_MIN = 1;
 const PAUSE_MS_MAX = 16;
@@ -91,7 +93,7 @@ type WaitAsync = (
 
 /** Ends after `ms`, or as soon as the word is known to have changed. Blocks nobody. */
 async function pause(i32: Int32Array, address: number, ms: number): Promise<void> {
-  const index = address >> 2;
+  const index = address >>> 2; // unsigned: addresses from 2 GiB on
   const { waitAsync } = Atomics as unknown as { waitAsync?: WaitAsync };
   // The timer alone would do, but browsers stretch it, in the background to a second. The wait
   // alone would not: a pending one does not keep the program alive.
@@ -270,7 +272,8 @@ export class Mutex extends ExclusiveLock {
    */
   lockTimeout(timeoutNs: number): boolean {
     this.checkBlocking("lockTimeout");
-    return this.exports.mutex_lock_timeout(this.address, BigInt(Math.ceil(timeoutNs))) !== 0;
+    const ns = BigInt(Math.ceil(Math.min(timeoutNs, TIMEOUT_NS_MAX)));
+    return this.exports.mutex_lock_timeout(this.address, ns) !== 0;
   }
   /** CPU that holds the mutex, or undefined; stale at once. */
   owner(): number | undefined {
@@ -363,7 +366,7 @@ export class SequenceCount extends Handle {
   }
   /** As readBegin; undefined if a writer is inside. */
   tryReadBegin(): number | undefined {
-    const seen = Atomics.load(this.thread.i32, this.address >> 2);
+    const seen = Atomics.load(this.thread.i32, this.address >>> 2);
     return (seen & 1) === 0 ? seen : undefined;
   }
   readRetry(begin: number): boolean {

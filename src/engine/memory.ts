@@ -59,18 +59,21 @@ export class EngineMemory {
     }
   }
 
-  /** Sequentially consistent load of the i32 at `address`. */
+  /**
+   * Sequentially consistent load of the i32 at `address`. An address that was itself loaded is
+   * negative from 2 GiB on: the unsigned shift is right for both.
+   */
   load(address: number): number {
-    return Atomics.load(this.i32, address >> 2);
+    return Atomics.load(this.i32, address >>> 2);
   }
 
   store(address: number, value: number): void {
-    Atomics.store(this.i32, address >> 2, value);
+    Atomics.store(this.i32, address >>> 2, value);
   }
 
   /** The i64 at `address` as a number; exact up to 2^53, which counters never reach. */
   load64(address: number): number {
-    return Number(Atomics.load(this.i64, address >> 3));
+    return Number(Atomics.load(this.i64, address >>> 3));
   }
 
   header(offset: number): number {

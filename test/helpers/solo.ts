@@ -17,6 +17,8 @@ const module = new WebAssembly.Module(readFileSync(WASM));
 export interface SoloOptions extends Partial<EngineOptions> {
   /** @default 4 MiB */
   memoryBytes?: number;
+  /** Instead: where the engine is to be. */
+  memory?: EngineMemory;
 }
 
 export class Solo implements Runner {
@@ -27,7 +29,8 @@ export class Solo implements Runner {
   cpus = 0;
 
   constructor(options: SoloOptions = {}) {
-    this.memory = new EngineMemory(EngineMemory.create(options.memoryBytes ?? 4 << 20));
+    const { memory, memoryBytes = 4 << 20 } = options;
+    this.memory = memory ?? new EngineMemory(EngineMemory.create(memoryBytes));
     this.host = instantiateEngine(module, this.memory.memory, () => performance.now());
     this.formatNow({ cpus: 1, ...options });
   }
