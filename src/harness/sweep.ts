@@ -129,23 +129,35 @@ async function measureGroup(
     if (judged && (single.rate === 0 || attempt > 1)) single.rate = await control(context, 1);
     const before = judged ? await control(context, cpus) : 0;
     const results = new Map<CellSpec, Measurement>();
-    for (const spec of group) {
-      if (context.interrupt.aborted) break;
-      context.onStep(runTitle(keyOf(spec, context.runner.on)));
-      results.set(spec, await measureCell(plan, context, spec));
+    let share = judged ? before / (single.rate * cpus) : 1;
+    const keep = () => {
+      const shared = share < CONTROL_SHARE_MIN;
+      for (const [spec, measurement] of results) collect(collected, spec, measurement, shared);
+    };
+    try {
+      for (const spec of group) {
+        if (context.interrupt.aborted) break;
+        context.onStep(runTitle(keyOf(spec, context.runner.on)));
+        results.set(spec, await measureCell(plan, context, spec));
+      }
+      if (judged && !context.interrupt.aborted) {
+        const after = await control(context, cpus);
+        // An interrupted control says nothing about the host.
+        if (!context.interrupt.aborted) share = Math.min(share, after / (single.rate * cpus));
+      }
+    } catch (error) {
+      keep(); // a cell that fails does not take with it what was measured before
+      throw error;
     }
-    const after = judged && !context.interrupt.aborted ? await control(context, cpus) : before;
-    const share = judged ? Math.min(before, after) / (single.rate * cpus) : 1;
-    const shared = share < CONTROL_SHARE_MIN;
     const again = attempt < GROUP_TRIES && context.nowMs() < context.retryUntilMs;
-    if (shared && again && !context.interrupt.aborted) {
+    if (share < CONTROL_SHARE_MIN && again && !context.interrupt.aborted) {
       rounds.dropped++;
       const scaling = (share * cpus).toFixed(2);
       const line = `${cpus} CPUs: ${HOST_CONTROL} scaled by ${scaling} only; measured again`;
       context.onRetry(line, group.length);
       continue;
     }
-    for (const [spec, measurement] of results) collect(collected, spec, measurement, shared);
+    keep();
     return;
   }
 }

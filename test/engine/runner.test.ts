@@ -440,6 +440,15 @@ lost("workers that do not leave their run are named, and ended by force", async 
   await runner.close();
 });
 
+lost("commands that the housekeeper never executes are rejected by close", async () => {
+  const workerUrl = workersOf("no-service", { housekeeper: `${BORN}; on({ ${ATTACHES} })` });
+  const runner = await start({ workerUrl, leaveLimitMs: LIMIT_MS });
+  const outstanding = Array.from({ length: 100 }, () => runner.command(abi.OP_NOP));
+  const settled = Promise.allSettled(outstanding);
+  await runner.close();
+  for (const { status } of await settled) assert.is(status, "rejected");
+});
+
 lost("close ends a run that is under way", async () => {
   const runner = await start();
   const run = await runner.run([{ entry: "import_count", args: [] }]);

@@ -1,0 +1,212 @@
+// Cells on an engine of this thread (test/helpers/solo.ts): what is set up, what is counted, and
+// that a contradiction is an error and no figure.
+
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { WasmprobeError, type ErrorCode } from "../../src/base/errors.js";
+import * as abi from "../../src/engine/abi.js";
+import { CASES, type Case, findCase, type PresetName } from "../../src/harness/cases.js";
+import { type Cell, cellMemoryBytes, type CellSpec, setUpCell } from "../../src/harness/cell.js";
+import { identityHolds } from "../../src/harness/result.js";
+import { messageOf } from "../helpers/throws.js";
+import { Solo } from "../helpers/solo.js";
+
+const N = 100; // what Solo does of a job without a count
+
+function specOf(name: string, more: Partial<CellSpec> = {}): CellSpec {
+  const bench = findCase(name) as Case;
+  const preset = bench.presets[0] ?? null;
+  return { bench, preset, cpus: 1, probes: 1, trapNs: 0, seed: 1, ...more };
+}
+
+async function ran(spec: CellSpec, solo = new Solo()): Promise<{ cell: Cell; solo: Solo }> {
+  const cell = await setUpCell(solo, spec, 1);
+  await solo.run(cell.jobs);
+  return { cell, solo };
+}
+
+for (const bench of CASES) {
+  const presets: readonly (PresetName | null)[] = bench.presets.length > 0 ? bench.presets : [null];
+  for (const preset of presets) {
+    const name = preset === null ? bench.name : `${bench.name} ${preset}`;
+    test(`${name}: every operation of every CPU is counted exactly`, async () => {
+      for (const cpus of [1, 2, 5]) {
+        const { cell } = await ran(specOf(bench.name, { preset, cpus }));
+        assert.is(cell.jobs.length, cpus);
+        assert.equal(cell.progress(), Array(cpus).fill(N));
+        assert.is(cell.drops(), 0);
+        const counts = cell.counts();
+        const unprobed = bench.name === "usermode-count";
+        assert.is(counts.triggers, N * cpus);
+        assert.is(counts.handled, unprobed ? 0 : N * cpus);
+        assert.equal(counts.missed, unprobed ? { "no-probe": N * cpus } : {});
+        assert.ok(identityHolds(counts));
+      }
+    });
+  }
+}
+
+test("a cell with many probes hits all of them, and every call is a hit", async () => {
+  for (const preset of ["spinlock", "rwlock"] as const) {
+    const { cell, solo } = await ran(specOf("uprobe-push", { preset, cpus: 2, probes: 8 }));
+    assert.equal(cell.progress(), [N, N]);
+    assert.is(cell.counts().handled, 2 * N);
+    assert.equal(solo.memory.uprobes(), { alive: 8, inTree: 8 });
+    assert.equal(new Set(cell.jobs.map((job) => job.entry)), new Set([`trigger_${preset}_many`]));
+  }
+});
+
+test("the preset decides the table's lock and the entry that is specialised for it", async () => {
+  for (const preset of ["spinlock", "rwlock"] as const) {
+    let kind = -1;
+    const solo = new Solo();
+    const format = solo.format.bind(solo);
+    Object.assign(solo, {
+      format: (options: Parameters<Solo["format"]>[0]) => {
+        kind = options.tableKind ?? -1;
+        return format(options);
+      },
+    });
+    const cell = await setUpCell(solo, specOf("uprobe-nop", { preset }), 1);
+    assert.is(kind, preset === "spinlock" ? abi.TABLE_SPINLOCK : abi.TABLE_RWLOCK);
+    assert.is(cell.jobs[0]?.entry, `trigger_${preset}`);
+  }
+});
+
+test("the trap's cost goes to the engine in units, for uprobe benches only", async () => {
+  const solo = new Solo();
+  const units = async (name: string, trapNs: number, unitNs: number): Promise<number> => {
+    await setUpCell(solo, specOf(name, { trapNs }), unitNs);
+    return solo.memory.header(abi.HDR_TRAP_UNITS);
+  };
+  assert.is(await units("uprobe-nop", 250, 0.5), 500);
+  assert.is(await units("uprobe-nop", 1, 50), 1, "never rounded to raw");
+  assert.is(await units("uprobe-nop", 0, 0.5), 0);
+  assert.is(await units("usermode-count", 250, 0.5), 0);
+  assert.is(await units("lock-mutex", 250, 0.5), 0);
+});
+
+test("setting up a cell leaves nothing of the one before", async () => {
+  const solo = new Solo();
+  await ran(specOf("uprobe-nop", { probes: 50, cpus: 3 }), solo);
+  const { cell } = await ran(specOf("count-shared", { cpus: 2 }), solo);
+  assert.equal(solo.memory.uprobes(), { alive: 0, inTree: 0 });
+  assert.is(solo.cpus, 2);
+  assert.is(cell.counts().handled, 2 * N);
+});
+
+test("hits are progress, triggers without a handler are drops and have a cause", async () => {
+  const { cell, solo } = await ran(specOf("uprobe-nop", { cpus: 2 }));
+  const task = cell.jobs[1]?.args[0] as number;
+  add64(solo, task + abi.TASK_TRIGGERS, 7);
+  add64(solo, task + abi.TASK_MISSED_NO_PROBE, 5);
+  add64(solo, task + abi.TASK_FILTERED, 2);
+  assert.equal(cell.progress(), [N, N]);
+  assert.is(cell.drops(), 7);
+  assert.equal(cell.counts(), {
+    triggers: 2 * N + 7,
+    handled: 2 * N,
+    filtered: 2,
+    missed: { "no-probe": 5 },
+  });
+});
+
+function add64(solo: Solo, address: number, n: number): void {
+  Atomics.add(solo.memory.i64, address >> 3, BigInt(n));
+}
+
+for (const [what, offset, gap] of [
+  ["a trigger without an outcome", abi.TASK_TRIGGERS, 1],
+  ["a handled hit too many", abi.TASK_HANDLED, -1],
+  ["a filtered hit too many", abi.TASK_FILTERED, -1],
+  ["a miss too many", abi.TASK_MISSED_NO_PROBE, -1],
+  ["a miss without consumer too many", abi.TASK_MISSED_NO_CONSUMER, -1],
+  ["a SIGTRAP too many", abi.TASK_MISSED_SIGTRAP, -1],
+] as const) {
+  test(`${what} breaks the counting identity, and is an error`, async () => {
+    const { cell, solo } = await ran(specOf("uprobe-ret", { cpus: 2 }));
+    cell.counts();
+    add64(solo, (cell.jobs[1]?.args[0] as number) + offset, 1);
+    const line = messageOf("E_FAULT", () => cell.counts());
+    assert.match(
+      line,
+      `uprobe-ret spinlock on 2 CPUs: triggers and outcomes differ by ${gap} of 20`,
+    );
+  });
+}
+
+test("a hit that its consumer did not count is an error", async () => {
+  const { cell, solo } = await ran(specOf("uprobe-nop"));
+  const task = cell.jobs[0]?.args[0] as number;
+  add64(solo, task + abi.TASK_TRIGGERS, 1);
+  add64(solo, task + abi.TASK_HANDLED, 1);
+  const line = messageOf("E_FAULT", () => cell.counts());
+  assert.match(line, "101 hits were handled, the consumer counted 100");
+});
+
+test("restarts are no term of the identity", async () => {
+  const { cell, solo } = await ran(specOf("uprobe-nop"));
+  add64(solo, (cell.jobs[0]?.args[0] as number) + abi.TASK_RESTARTS, 3);
+  assert.is(cell.counts().handled, N);
+});
+
+test("a fault that the engine has raised is an error, whatever the figures", async () => {
+  for (const name of ["uprobe-nop", "lock-mutex", "count-percpu"]) {
+    const { cell, solo } = await ran(specOf(name));
+    cell.counts();
+    solo.memory.store(abi.HDR_FAULTS + 4 * abi.FAULT_EXCLUSION, 3);
+    const line = messageOf("E_FAULT", () => cell.counts());
+    assert.match(line, `${name}`);
+    assert.match(line, "exclusion 3 times");
+  }
+});
+
+test("operations that memory did not count, or counted twice, are an error", async () => {
+  for (const [name, wordOf] of [
+    ["count-percpu", (cell: Cell) => cell.jobs[0]?.args[0]],
+    ["count-shared", (cell: Cell) => cell.jobs[0]?.args[0]],
+    ["lock-spinlock", (cell: Cell) => (cell.jobs[0]?.args[0] as number) + abi.LOCK_DATA],
+    ["lock-rwlock", (_: Cell, solo: Solo) => solo.memory.perCpu(abi.PCPU_COUNT, 0)],
+  ] as const) {
+    for (const n of [1, -1]) {
+      const { cell, solo } = await ran(specOf(name, { cpus: 2 }));
+      add64(solo, wordOf(cell, solo) as number, n);
+      const line = messageOf("E_FAULT", () => cell.counts());
+      assert.match(line, `200 operations were done, memory counted ${200 + n}`);
+    }
+  }
+});
+
+test("the memory planned for a cell holds its probes and CPUs", async () => {
+  for (const [probes, cpus] of [
+    [1, 1],
+    [1000, 64],
+    [30_000, 4],
+    [1, 256],
+  ] as const) {
+    const solo = new Solo({ memoryBytes: cellMemoryBytes(probes, cpus) });
+    const cell = await setUpCell(solo, specOf("uprobe-nop", { probes, cpus }), 1);
+    assert.is(solo.memory.uprobes().inTree, probes);
+    assert.is(cell.jobs.length, cpus);
+  }
+});
+
+test("more probes than fit are an error that says how many did", async () => {
+  const solo = new Solo({ memoryBytes: 3 * 65_536 });
+  let error: unknown;
+  await setUpCell(solo, specOf("uprobe-nop", { probes: 1000 }), 1).catch(
+    (e: unknown) => (error = e),
+  );
+  assert.instance(error, WasmprobeError);
+  const { code, message } = error as { code: ErrorCode; message: string };
+  assert.is(code, "E_FULL");
+  const made = solo.memory.uprobes().inTree;
+  assert.ok(made > 100 && made < 1000);
+  const { liveBytes } = solo.memory.arena();
+  assert.is(
+    message,
+    `only ${made} of 1000 probes could be registered: ${liveBytes} bytes are in use`,
+  );
+});
+
+test.run();
