@@ -15,7 +15,7 @@
 //       12      4  inode
 //       16      4  text: address of the byte at `start`
 //       20      8  mm, next VMA in the inode's i_mmap
-//       28      4  pass: the last registration pass that visited it (uprobe/register.ts)
+//       32      8  pass: the last registration pass that visited it (uprobe/register.ts)
 //
 // Lock order: mmap_lock, then i_mmap_mutex.
 //
@@ -54,7 +54,7 @@ export const VM_INODE = 12;
 const VM_TEXT = 16;
 export const VM_MM = 20;
 export const VM_NEXT = 24;
-export const VM_PASS = 28;
+export const VM_PASS = 32;
 const VMA_BYTES = 64;
 
 /** An empty address space with room for `maps_max` mappings. 0: the arena is full. */

@@ -46,8 +46,8 @@ function register_for_each_vma(table: usize, u: usize, added: usize): i32 {
       vma != 0 && mm == 0;
       vma = <usize>load<u32>(vma, VM_NEXT)
     ) {
-      if (load<i32>(vma, VM_PASS) == pass) continue;
-      store<i32>(vma, pass, VM_PASS);
+      if (load<i64>(vma, VM_PASS) == pass) continue;
+      store<i64>(vma, pass, VM_PASS);
       vaddr = offset_to_vaddr(vma, offset);
       const user = <usize>load<u32>(vma, VM_MM);
       if (vaddr != 0 && mm_get(user)) mm = user;

@@ -9,7 +9,8 @@
 //       72      8  uprobes alive (allocated, not yet freed), most allowed
 //       80      4  uprobes in the tree
 //      128     40  dup_mmap_sem: registration against fork of address spaces
-//      168      4  number of the last registration pass, under dup_mmap_sem
+//      168      8  number of the last registration pass, under dup_mmap_sem. 64 bits: a million
+//                  passes a second would bring 32 back to an old mapping's number in 72 minutes
 //      192  13*64  uprobes_mmap_mutex[inode hash]: patching of new mappings
 //
 // plain: `TREE`, `link` under treelock; `PASS` under dup_mmap_sem; `KIND`, `TABLE_*`, `MAX` never
@@ -90,9 +91,9 @@ export function dup_mmap_sem(table: usize): usize {
   return table + DUP_MMAP_SEM;
 }
 /** A number that no mapping carries as its last pass; dup_mmap_sem held for writing. */
-export function next_pass(table: usize): i32 {
-  const pass = load<i32>(table, PASS) + 1;
-  store<i32>(table, pass, PASS);
+export function next_pass(table: usize): i64 {
+  const pass = load<i64>(table, PASS) + 1;
+  store<i64>(table, pass, PASS);
   return pass;
 }
 /** uprobes_mmap_hash: the mutex that keeps two new mappings of a file from patching at once. */

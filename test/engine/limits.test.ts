@@ -10,6 +10,9 @@ import { AT, cpusOnThisThread } from "../helpers/engine.js";
 import { Probes, VADDR } from "../helpers/probes.js";
 import { all, Solo } from "../helpers/solo.js";
 
+/** Offset of the number of the last registration pass in the table (uprobe/table.ts). */
+const TABLE_PASS = 168;
+
 test("the command ring goes on where its 32-bit counters turn negative and where they wrap", () => {
   for (const start of [0x7ffffffe, -2]) {
     const solo = new Solo();
@@ -29,6 +32,17 @@ test("an address space with room for more mappings than memory has bytes is refu
   for (const maps of [(1 << 28) + 1, 1 << 27, 0x7fffffff, -1]) {
     assert.is(solo.op(abi.OP_MM_CREATE, maps), abi.ENOMEM, String(maps));
   }
+});
+
+test("a registration patches a new mapping when the 32-bit number of passes is used up", () => {
+  const p = new Probes();
+  assert.is(p.map(), 0);
+  const passes = p.memory.header(abi.HDR_TABLE) + TABLE_PASS;
+  p.memory.store(passes, -1); // the next one has 0 in its lower half, as a mapping never visited
+  const sink = p.sink();
+  assert.ok(p.register(0, sink) > 0);
+  assert.equal(p.call1(VADDR), all("handled"));
+  assert.is(p.hits(sink), 1);
 });
 
 test("a task that executes a trap of the file itself gets SIGTRAP, probed or not", () => {
