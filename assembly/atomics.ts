@@ -6,6 +6,10 @@
 // a plain store may stay in the store buffer for a while. A plain access to shared memory outside
 // this file says "plain:" and why that is allowed.
 //
+// One exception: WebAssembly's model orders accesses of the same bytes only. An unlock by store8 or
+// store16 and a lock by cas32 overlap without being the same (qspinlock, rwlock, ticket). That they
+// order is what x86 and arm64 do and the kernel relies on, not what the specification promises.
+//
 // Read-modify-writes return the value before, as Wasm's do (the kernel's `fetch_` variants).
 
 // @ts-ignore: decorator
