@@ -44,18 +44,33 @@ export async function compileEngine(bytes: Uint8Array): Promise<WebAssembly.Modu
   }
 }
 
+/** What the module exports, if it is an engine's. */
+function exportsOf(
+  module: WebAssembly.Module,
+  imports: Parameters<typeof instantiateSync>[1],
+): Record<string, unknown> {
+  let found: Record<string, unknown>;
+  try {
+    found = instantiateSync(module, imports).exports as unknown as Record<string, unknown>;
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new WasmprobeError("E_ABI", `the module cannot be an engine here: ${why}`, cause);
+  }
+  if (typeof found["engine_init"] === "function") return found;
+  throw new WasmprobeError("E_ABI", `the module is no engine: it has no function "engine_init"`);
+}
+
 /** One CPU's instance. `nowMs`: a monotonic clock, milliseconds. */
 export function instantiateEngine(
   module: WebAssembly.Module,
   memory: WebAssembly.Memory,
   nowMs: () => number,
 ): EngineInstance {
-  const { exports } = instantiateSync(module, {
+  const all = exportsOf(module, {
     env: { memory },
     cpu: { now: nowMs },
     host: { empty: () => {} },
   });
-  const all = exports as unknown as Record<string, unknown>;
   return {
     exports: all as unknown as EngineExports,
     workload(name) {

@@ -117,8 +117,9 @@ async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promi
       tasks.map((task) => memory.load64(task + (hits ? abi.TASK_HANDLED : abi.TASK_TRIGGERS))),
     drops: () => {
       if (!hits) return 0;
-      const sum = sumHits(tasks.map((task) => memory.task(task)));
-      return Math.max(0, sum.triggers - sum.handled);
+      // Not triggers minus handled: a hit that is under way is no drop.
+      const { filtered, missed } = sumHits(tasks.map((task) => memory.task(task)));
+      return Object.values(missed).reduce((a, b) => a + b, filtered);
     },
     counts: () => {
       checkFaults(runner, spec);

@@ -144,6 +144,12 @@ test("a hit that its consumer did not count is an error", async () => {
   assert.match(line, "101 hits were handled, the consumer counted 100");
 });
 
+test("a hit that is under way at a snapshot is no drop", async () => {
+  const { cell, solo } = await ran(specOf("uprobe-nop"));
+  add64(solo, (cell.jobs[0]?.args[0] as number) + abi.TASK_TRIGGERS, 1);
+  assert.is(cell.drops(), 0);
+});
+
 test("restarts are no term of the identity", async () => {
   const { cell, solo } = await ran(specOf("uprobe-nop"));
   add64(solo, (cell.jobs[0]?.args[0] as number) + abi.TASK_RESTARTS, 3);

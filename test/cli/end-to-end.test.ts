@@ -1,0 +1,240 @@
+// The built program as a user runs it: every bench, every format, torture, fewer CPUs than workers.
+// runs alone
+// time limit: 240 s
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { csvLine } from "../../src/base/csv.js";
+import { VERSION } from "../../src/base/version.js";
+import { CASES } from "../../src/harness/cases.js";
+import { CSV_COLUMNS } from "../../src/harness/format/csv.js";
+import { parseKernelLine } from "../../src/harness/format/kernel.js";
+import { identityHolds, measuredRuns, parseResult } from "../../src/harness/result.js";
+import { LOCK_TEST_NAMES } from "../../src/harness/torture/names.js";
+import { nodePlatform } from "../../src/platform/node.js";
+import { good, run } from "../helpers/cli.js";
+import { testIf } from "../helpers/skip.js";
+import { ROOT } from "../helpers/root.js";
+import { mutants } from "../mutants/probes.js";
+
+const dir = mkdtempSync(join(tmpdir(), "cli-"));
+const QUICK = "-w 0.05 -d 0.2";
+const allowed = nodePlatform.host().allowedCpus;
+const hasTaskset = spawnSync("taskset", ["-V"]).status === 0;
+
+test("--version, --help and list say what there is, and touch no thread", async () => {
+  const [version, help, nothing, list, benches] = await Promise.all(
+    ["--version", "--help", "", "list", "bench -l"].map((line) => good(line)),
+  );
+  assert.is(version?.stdout, `${VERSION}\n`);
+  for (const command of ["bench", "sweep", "torture", "list"]) {
+    assert.match(help?.stdout ?? "", new RegExp(`^ +${command}\\b`, "m"));
+  }
+  assert.is(nothing?.stdout, help?.stdout);
+  for (const { name } of CASES) {
+    assert.match(list?.stdout ?? "", new RegExp(`^ *${name} `, "m"));
+    assert.match(benches?.stdout ?? "", new RegExp(`^ *${name} `, "m"));
+  }
+  for (const ended of [version, help, list, benches]) assert.is(ended?.stderr, "");
+});
+
+const RATE = String.raw` *\d+\.\d{3}`;
+const SPREAD = `${RATE} ± *(?:\\d+\\.\\d{3}|n/a)M/s`;
+const ITER = new RegExp(
+  `^Iter +\\d+ \\( *-?\\d+\\.\\d{3}us\\): hits ${RATE}M/s \\(${RATE}M/prod\\), ` +
+    `drops ${RATE}M/s, total operations ${RATE}M/s$`,
+);
+const SUMMARY = new RegExp(
+  `^Summary: hits ${SPREAD} \\(${RATE}M/prod\\), drops ${SPREAD}, total operations ${SPREAD}$`,
+);
+
+test("bench: every case runs and counts, with the lines of the kernel's bench", async () => {
+  for (const { name, presets } of CASES) {
+    for (const preset of presets.length > 0 ? presets : [undefined]) {
+      const more = preset === undefined ? "" : `--preset ${preset}`;
+      const { stdout } = await good(`bench ${name} -v -p 2 -w 0.1 -d 0.3 ${more}`);
+      const lines = stdout.trimEnd().split("\n");
+      const [setup, started, ...rest] = lines.filter((line) => !line.startsWith("# "));
+      assert.is(setup, `Setting up benchmark '${name}'...`);
+      assert.is(started, `Benchmark '${name}' started.`);
+      for (const line of rest.slice(0, -1)) assert.match(line, ITER, line);
+      assert.match(rest.at(-1) ?? "", SUMMARY, rest.at(-1));
+      assert.match(lines[0] ?? "", /^# cpu: /);
+      assert.match(stdout, /^# triggers [1-9]/m);
+    }
+  }
+});
+
+test("bench -q prints results only; -v the counters, whose terms add up", async () => {
+  const quiet = await good("bench trig-uprobe-push -q -w 0.05 -d 0.1");
+  assert.match(quiet.stdout, /^Iter[^\n]*\nSummary[^\n]*\n$/);
+  assert.not.match(quiet.stderr, /^cpu:/m);
+  const { stdout, stderr } = await good(`bench uprobe-nop -v ${QUICK} --probes 10 --trap-ns 250`);
+  assert.not.match(stderr, /^cpu:/m);
+  assert.match(stdout, /^# .*exceptions: trap 250 ns/m);
+  const terms = /^# triggers ([\d ]+) = handled ([\d ]+) \+ filtered ([\d ]+) \+ missed 0$/m.exec(
+    stdout,
+  );
+  const [triggers = 0, handled = 0, filtered = 0] = (terms ?? [])
+    .slice(1)
+    .map((text) => Number(text.replaceAll(" ", "")));
+  assert.ok(triggers > 0);
+  assert.is(triggers, handled + filtered);
+});
+
+test("sweep as json: valid, with every run that was planned, and the identity in each", async () => {
+  const benches = "uprobe-nop uprobe-ret usermode-count count-atomic lock-rwlock-write";
+  const args = `${benches} --cpus 1,2 --probes 1,20 --repeat 2 --seed 9 -w 0.02 -d 0.05`;
+  const { stdout, stderr } = await good(`sweep ${args} --format json -q`);
+  const result = parseResult(stdout, "stdout");
+  const runs = measuredRuns(result);
+  assert.is(runs.length, 2 * (2 * 2 * 2 + 3));
+  assert.is(result.runs.length, runs.length);
+  for (const one of runs) {
+    assert.ok(identityHolds(one), JSON.stringify(one));
+    assert.is(one.samples.length, 10);
+    assert.ok(one.mean > 0 && one.min > 0 && one.min <= one.max, JSON.stringify(one));
+    if (one.bench.startsWith("uprobe")) assert.equal([one.handled, one.missed], [one.triggers, {}]);
+  }
+  assert.equal([result.settings?.seed, result.settings?.repeat, result.rounds?.kept], [9, 2, 2]);
+  assert.is(stderr, "");
+});
+
+test("sweep as kernel, csv, markdown and table: the same rows", async () => {
+  const args = `sweep uprobe-nop count-percpu --cpus 1 ${QUICK}`;
+  const kernel = await good(`${args} --format kernel -q`);
+  const rows = kernel.stdout.split("\n").filter((line) => line.includes(" cpus):"));
+  assert.equal(
+    rows.map((line) => parseKernelLine(line)?.bench),
+    ["uprobe-nop", "uprobe-nop", "count-percpu"],
+  );
+  for (const row of rows) {
+    assert.match(
+      row,
+      /^\S+ +\( 1 cpus\): {1,4}\d+\.\d{3} ± *\d+\.\d{3}M\/s {2}\( *\d+\.\d{3}M\/s\/cpu\)$/,
+    );
+  }
+  assert.match(kernel.stdout, /^spinlock\n=+\n/m);
+
+  const csv = (await good(`${args} --format csv -q`)).stdout.trimEnd().split("\n");
+  assert.is(csv[0], csvLine(CSV_COLUMNS));
+  assert.equal(
+    csv.slice(1).map((line) => line.split(",").slice(0, 4).join(" ")),
+    ["uprobe-nop spinlock threads 1", "uprobe-nop rwlock threads 1", "count-percpu  threads 1"],
+  );
+  for (const line of csv) assert.is(line.split(",").length, CSV_COLUMNS.length);
+
+  const markdown = (await good(`${args} --format markdown -q`)).stdout;
+  assert.match(markdown, /^- cpu: /);
+  assert.match(markdown, /^\|.*uprobe-nop.*\|$/m);
+
+  const table = await good(args);
+  assert.match(table.stdout, /uprobe-nop/);
+  assert.match(table.stdout, /rwlock/);
+  assert.match(table.stdout, /At 1 cpu/, "a closing sentence says what was seen");
+  assert.match(table.stderr, /^\[1\/3\] uprobe-nop spinlock, 1 cpu/m, "progress is no result");
+});
+
+test("--out writes the file and nothing to stdout; --compare tells what changed", async () => {
+  const path = join(dir, "old.json");
+  const args = `sweep count-atomic --cpus 1 ${QUICK} -q`;
+  const { stdout } = await good(`${args} --format json --out ${path}`);
+  assert.is(stdout, "");
+  const old = parseResult(readFileSync(path, "utf8"), path);
+  assert.is(old.runs.length, 1);
+  // A result of a machine that was a hundred times slower.
+  const slow = {
+    ...old,
+    runs: measuredRuns(old).map((one) => ({
+      ...one,
+      mean: one.mean / 100,
+      stddev: (one.stddev ?? 0) / 100,
+    })),
+  };
+  const slowPath = join(dir, "slow.json");
+  writeFileSync(slowPath, JSON.stringify(slow));
+  const table = await good(`${args} --compare ${slowPath}`);
+  assert.match(table.stdout, /slow\.json/);
+  assert.match(table.stdout, /count-atomic/);
+  const json = await good(`${args} --format json --compare ${slowPath}`);
+  parseResult(json.stdout, "stdout");
+  assert.match(json.stderr, /count-atomic/, "beside a machine's format it is for people");
+});
+
+test("torture locks ends with SUCCESS, all locks and the seed", async () => {
+  const { stdout } = await good("torture locks --seconds 3 --seed 77 -p 2 -q");
+  const lines = stdout.trimEnd().split("\n");
+  assert.match(lines[0] ?? "", /^locks-torture:--- Start of test: 2 CPUs, .*3 s, seed=77$/);
+  assert.is(lines.at(-1), "locks-torture:--- End of test: SUCCESS: seed=77");
+  for (const name of LOCK_TEST_NAMES) {
+    assert.match(stdout, new RegExp(`^${name}-torture: .*Total: [1-9]`, "m"));
+  }
+  assert.not.match(stdout, /!!!/);
+});
+
+test("torture probes ends with SUCCESS and counts; without a seed it says which it drew", async () => {
+  const { stdout } = await good("torture probes --seconds 3 -p 2 -q");
+  const seed = /seed=(\d+)$/m.exec(stdout)?.[1];
+  assert.match(stdout, new RegExp(`End of test: SUCCESS: seed=${seed}\\n$`));
+  assert.match(stdout, /^FUNC CALLS: [1-9]/m);
+  assert.match(stdout, /^UPROBE HITS: [1-9]/m);
+  assert.match(stdout, /^ATTACHED: [1-9]\d* +DETACHED: [1-9]/m);
+});
+
+test("torture of a broken engine ends with FAILURE, what failed, and exit code 1", async () => {
+  const { buildEngine } = await import("../../scripts/engine.mjs");
+  const mutant = mutants.find((m) => m.name === "unregister-leaves-the-breakpoint");
+  if (mutant === undefined) throw new Error("the mutant has another name now");
+  const wasm = await buildEngine({
+    source: join(ROOT, "assembly"),
+    patch: (file, text) =>
+      file === mutant.file ? text.replace(mutant.find, () => mutant.replace) : text,
+  });
+  const path = join(dir, "broken.wasm");
+  writeFileSync(path, wasm);
+  const { code, stdout } = await run(`torture probes --seconds 5 --seed 5 -p 2 -q --wasm ${path}`);
+  assert.is(code, 1);
+  assert.match(stdout, /^!!! /m);
+  assert.match(stdout, /End of test: FAILURE: seed=5\n$/);
+});
+
+testIf(
+  hasTaskset && allowed[0] !== undefined,
+  "taskset is not there",
+  test,
+  "four workers on one CPU all get on, and the result says that they were four to one",
+  async () => {
+    const one = ["taskset", "-c", String(allowed[0])];
+    const { stdout, stderr } = await good("bench lock-qspinlock -p 4 -w 0.2 -d 1.5 -v", one);
+    assert.match(stdout, /^# oversubscribed 4:1$/m);
+    assert.match(stdout, /1 allowed cpu/);
+    const least = /per worker: min (\S+),/.exec(stdout)?.[1] ?? "0";
+    assert.ok(Number.parseFloat(least) > 0, `${stdout}${stderr}`);
+    const json = await good("sweep count-atomic --cpus 4 -w 0.1 -d 0.3 --format json -q", one);
+    const [row] = measuredRuns(parseResult(json.stdout, "stdout"));
+    assert.is(row?.oversubscribed, "4:1");
+    const torture = await good("torture probes -p 4 --seconds 3 -q", one);
+    assert.match(torture.stdout, /oversubscribed 4:1/);
+    assert.match(torture.stdout, /SUCCESS/);
+  },
+);
+
+testIf(
+  hasTaskset && process.platform === "linux",
+  "taskset is not there",
+  test,
+  "-a pins each worker, and the header says so",
+  async () => {
+    const { stderr } = await good("bench count-percpu -a -p 2 -w 0.05 -d 0.1");
+    assert.match(stderr, /affinity: each worker pinned to one CPU/);
+    const without = await good("bench count-percpu -p 2 -w 0.05 -d 0.1");
+    assert.match(without.stderr, /affinity: not pinned/);
+  },
+);
+
+test.after(() => rmSync(dir, { recursive: true, force: true }));
+test.run();
