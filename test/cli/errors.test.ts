@@ -57,7 +57,7 @@ const WRONG: readonly [line: string, ...says: RegExp[]][] = [
   ["list stuff", /"stuff"/, /benches/],
 ];
 
-test("what the command line cannot mean is refused with exit code 2 and what is valid", async () => {
+test("what makes no sense is refused with exit code 2 and what is valid", async () => {
   for (let i = 0; i < WRONG.length; i += 2) {
     await Promise.all(
       WRONG.slice(i, i + 2).map(async ([line, ...says]) => {
@@ -114,7 +114,7 @@ testIf(
   },
 );
 
-test("--out into a folder that is not there prints the result all the same, and fails", async () => {
+test("--out into a folder that is not there fails, but prints the result", async () => {
   const path = join(dir, "nowhere", "x.json");
   const args = `sweep count-atomic --cpus 1 -w 0.01 -d 0.02 -q --format json --out ${path}`;
   const { code, stdout, stderr } = await run(args);
