@@ -100,3 +100,10 @@ export async function refused(
   assert.match(ended.stderr, /^wasmprobe: [^\n]+\n$/);
   return ended.stderr.trimEnd();
 }
+
+/** Ended as an interrupted program does; before the program itself runs, the signal ends it. */
+export function checkEnd(ended: Ended, code = 130, signal: NodeJS.Signals = "SIGINT"): void {
+  const early = ended.signal === signal && ended.stdout === "" && ended.stderr === "";
+  assert.ok(ended.code === code || early, JSON.stringify(ended));
+  assert.not.match(ended.stderr, /\n +at /, "no stack");
+}
