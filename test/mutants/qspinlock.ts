@@ -39,7 +39,7 @@ export const mutants: Mutant[] = [
   {
     name: "qspinlock-unlock-stores-the-word",
     file: "sync/qspinlock.ts",
-    find: "store8(p, 0); // [R]",
+    find: "add32(p, -LOCKED); // [R]",
     replace: "store32(p, 0); //",
     kills: "torture locks --lock qspinlock",
   },
@@ -49,6 +49,9 @@ export const mutants: Mutant[] = [
     find: "store32(node + NEXT, 0); // [C]",
     replace: "// [C]",
     kills: "torture locks --lock qspinlock -p 4",
+    unkillable:
+      "four workers on two cores kill it in some runs of 10 s only: its stale link is read if a " +
+      "third CPU queues while the second leaves",
   },
   {
     name: "qspinlock-node-keeps-head",
