@@ -96,7 +96,7 @@ function write_once(kind: i32, p: usize, t: usize, r: u32): void {
     lock(kind, p); // [C]
   }
   if (queued && load32(p + LOCK_CHECK + CHECK_SECTIONS) == sections) overtook_slow(t); // [D]
-  write_section(p, t, r, kind == MUTEX || kind == RWSEM ? 64 : 0);
+  write_section(p, t, r, kind == MUTEX ? 32 : kind == RWSEM ? 64 : 0);
   unlock(kind, p);
 }
 

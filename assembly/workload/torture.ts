@@ -122,7 +122,7 @@ function late_slow(t: usize): void {
 // @ts-ignore: decorator
 @inline
 export function look_for_sleepers(p: usize, t: usize, r: u32, held: i32, slept: i32): void {
-  if ((r & 1) != 0) return;
+  if ((r & 3) == 3) return;
   const word = load32(p);
   if ((word & held) == 0 && (word & slept) != 0) keep_off_slow(p, t, word);
 }

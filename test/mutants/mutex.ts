@@ -19,10 +19,7 @@ export const mutants: Mutant[] = [
     file: "sync/mutex.ts",
     find: "if (owner != self) return word;",
     replace: "owner = self;",
-    kills: "torture locks --lock mutex",
-    unkillable:
-      "killed in 18 of 20 runs of 10 s: a hand-over and a thief must meet, which two threads do " +
-      "rarely; too rarely for a verdict",
+    kills: "torture locks --lock mutex -p 4 --seconds 10",
   },
   {
     name: "mutex-unlock-does-not-look",
@@ -51,7 +48,7 @@ export const mutants: Mutant[] = [
     find: `      if (mutex_try(p, false) == 0) break;
       let left`,
     replace: "      let left",
-    kills: "torture locks --lock mutex",
+    kills: "torture locks --lock mutex --seconds 10",
     unkillable:
       "killed in 18 of 20 runs of 10 s: the lock must be given up between the last attempt and " +
       "the waiter's mark; too rarely for a verdict",
@@ -72,7 +69,7 @@ export const mutants: Mutant[] = [
     file: "sync/mutex.ts",
     find: "const heir = node != 0 ? ((wait_cpu(node) + 1) << OWNER_SHIFT) | PICKUP : 0;",
     replace: "const heir = 0;",
-    kills: "torture locks --lock mutex -p 4",
+    kills: "torture locks --lock mutex -p 4 --seconds 10",
   },
   {
     name: "mutex-handed-over-without-pickup",
@@ -92,11 +89,15 @@ export const mutants: Mutant[] = [
   {
     name: "mutex-times-out-with-the-lock",
     file: "sync/mutex.ts",
-    find: `      if (mutex_try(p, false) == 0) break;
-      let left: i64 = -1;`,
-    replace: `      if (deadline == 0 && mutex_try(p, false) == 0) break;
-      let left: i64 = -1;`,
-    kills: "torture locks --lock mutex_timed",
+    find: "const first = wait_list_first(list) == node;",
+    replace: `if (deadline != 0 && cpu_now() >= deadline) {
+        qspin_lock(p + WAIT_LOCK);
+        mutex_remove_waiter(p, node);
+        qspin_unlock(p + WAIT_LOCK);
+        return false;
+      }
+      const first = wait_list_first(list) == node;`,
+    kills: "torture locks --lock mutex_timed --seconds 10",
   },
   {
     name: "mutex-times-out-early",

@@ -23,7 +23,7 @@ export const mutants: Mutant[] = [
     file: "sync/osq.ts",
     find: "const next = <usize>xchg32(node + NEXT, 0); // [B]",
     replace: "const next = <usize>load32(node + NEXT); // [B]",
-    kills: "torture locks --lock osq -p 4",
+    kills: "torture locks --lock osq -p 4 --seconds 10",
   },
   {
     name: "osq-step-b-forgets-the-tail",

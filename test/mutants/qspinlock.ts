@@ -9,7 +9,7 @@ export const mutants: Mutant[] = [
     find: "return load32(p) == 0 && cas32(p, 0, LOCKED) == 0; // [A]",
     replace: `const seen = load32(p);
   return (seen & LOCKED_MASK) == 0 && cas32(p, seen, seen | LOCKED) == seen;`,
-    kills: "torture locks --lock qspinlock",
+    kills: "torture locks --lock qspinlock --seconds 10",
   },
   {
     name: "qspinlock-barging-fast-path",
@@ -19,7 +19,7 @@ export const mutants: Mutant[] = [
     if ((seen & LOCKED_MASK) == 0 && cas32(p, seen, seen | LOCKED) == seen) return;
     qspin_slow(p, seen);
   }`,
-    kills: "torture locks --lock qspinlock",
+    kills: "torture locks --lock qspinlock --seconds 10",
   },
   {
     name: "qspinlock-pending-does-not-wait",
@@ -65,7 +65,7 @@ export const mutants: Mutant[] = [
     file: "sync/qspinlock.ts",
     find: "while (((val = load32(p)) & (LOCKED_MASK | PENDING_MASK)) != 0)",
     replace: "while (((val = load32(p)) & LOCKED_MASK) != 0)",
-    kills: "torture locks --lock qspinlock",
+    kills: "torture locks --lock qspinlock --seconds 10",
   },
   {
     name: "qspinlock-last-wipes-the-tail",

@@ -30,7 +30,7 @@ export const mutants: Mutant[] = [
     find: "const chain = mark_wake_if_free(p, add32(p, change) + change);",
     replace: `add32(p, change);
   const chain: usize = 0;`,
-    kills: "torture locks --lock rwsem",
+    kills: "torture locks --lock rwsem --seconds 10",
   },
   {
     name: "rwsem-waiting-writer-ignores-readers",
@@ -75,7 +75,7 @@ export const mutants: Mutant[] = [
       // A writer was quicker`,
     replace: `if (false) {
       // A writer was quicker`,
-    kills: "torture locks --lock rwsem -p 4",
+    kills: "torture locks --lock rwsem -p 4 --seconds 10",
   },
   {
     name: "rwsem-reader-ignores-waiters",
