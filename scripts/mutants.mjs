@@ -55,7 +55,7 @@ const runs = number(values.runs, "runs", 1);
 const seconds = number(values.seconds, "seconds", 1);
 const grace = number(values.grace, "grace", 0);
 const wanted = Math.ceil(runs * KILLED_SHARE);
-const controlRuns = Math.max(1, Math.round(runs / 20));
+const controlRuns = Math.max(1, Math.round(runs / 5));
 
 /** @typedef {import("../test/mutants/types.ts").Mutant} Mutant */
 

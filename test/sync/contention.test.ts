@@ -110,9 +110,9 @@ for (const lock of ["rwlock", "rwsem"]) {
 // Fairness is a promise of the queued locks, and holds while both CPUs are there to take turns.
 // A neighbour that takes a core away leaves the lock to the other. So a run counts only if the two
 // workers, which spin when they do not work, had nearly all of two cores' time; and an unfair one
-// counts when it happens five times (a hypervisor takes time that no process can see).
-const ROUNDS = 10;
-const UNFAIR_ROUNDS = 5;
+// counts when it happens three times.
+const ROUNDS = 8;
+const UNFAIR_ROUNDS = 3;
 
 for (const lock of ["ticket", "qspinlock", "rwlock_write"]) {
   test(`${lock}: two CPUs get in equally often, min/max at least 0.8`, () =>
