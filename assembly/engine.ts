@@ -8,6 +8,17 @@ export {
   mutex_trylock,
   mutex_unlock,
 } from "./sync/mutex";
+export { srcu_init, srcu_read_lock, srcu_read_unlock, synchronize_srcu } from "./rcu/srcu";
+export {
+  rcu_init,
+  rcu_offline,
+  rcu_online,
+  rcu_quiescent,
+  rcu_read_lock_trace,
+  rcu_read_unlock_trace,
+  synchronize_rcu_qsbr,
+  synchronize_rcu_tasks_trace,
+} from "./rcu/tasks_trace";
 export { osq_init, osq_lock, osq_unlock } from "./sync/osq";
 export { qspin_init, qspin_lock, qspin_trylock, qspin_unlock } from "./sync/qspinlock";
 export {
@@ -74,6 +85,18 @@ export {
   torture_spinlock,
   torture_ticket,
 } from "./workload/locktorture";
+export {
+  rcu_area_init,
+  rcu_read_qsbr,
+  rcu_read_srcu,
+  rcu_read_tasks_trace,
+  torture_qsbr_reader,
+  torture_qsbr_updater,
+  torture_srcu_reader,
+  torture_srcu_updater,
+  torture_trace_reader,
+  torture_trace_updater,
+} from "./workload/rcu";
 export {
   trigger_rwlock,
   trigger_rwlock_many,

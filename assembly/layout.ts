@@ -72,8 +72,10 @@ export const FAULT_TREE = 8;
 export const FAULT_LOST_HIT = 9;
 /** A CPU that queued on a lock was overtaken by one that came later. */
 export const FAULT_ORDER = 10;
+/** A reader held what a grace period had passed over. */
+export const FAULT_GRACE = 11;
 /** Number of fault words. */
-export const FAULTS = 11;
+export const FAULTS = 12;
 
 // -- Command ring --------------------------------------------------------------------------------
 // Single producer (the orchestrator), single consumer (the housekeeper). The producer fills a slot,
@@ -107,7 +109,13 @@ export const PCPU_COUNT = 512;
 export const PCPU_TORTURE = 640;
 /** shared: life cycle of the CPU's worker, a CPU_ constant; read by the orchestrator. */
 export const PCPU_STATE = 896;
-export const PERCPU_BYTES = 1024;
+/** private: counts of SRCU readers (rcu/srcu.ts). */
+export const PCPU_SRCU = 1024;
+/** private: nesting, generation and online of RCU readers (rcu/tasks_trace.ts). */
+export const PCPU_RCU = 1152;
+/** private: the word that an updater sleeps on, for limited times; never changes. */
+export const PCPU_GP_SLEEP = 1280;
+export const PERCPU_BYTES = 1408;
 
 // What a CPU's worker is doing (PCPU_STATE).
 export const CPU_NONE = 0;
@@ -156,6 +164,8 @@ export const TORTURE_LATE = 40;
 /** Trylocks and retried sections, timed locks and spin queues, that failed as they may. */
 export const TORTURE_TRYFAILS = 48;
 export const TORTURE_TIMEOUTS = 56;
+/** RCU read sections by the pipe stage that they saw: 0, 1, later. 0 in the last, or a fault. */
+export const TORTURE_PIPE = 64;
 
 // Negative results of commands and exported functions: the kernel's numbers.
 export const ENOENT = -2;
@@ -166,6 +176,23 @@ export const EEXIST = -17;
 export const EINVAL = -22;
 export const ENOSPC = -28;
 export const ETIMEDOUT = -110;
+
+// -- RCU (rcu/) -------------------------------------------------------------------------------------
+// Bytes of a domain, STRIDE-aligned and zeroed.
+export const SRCU_BYTES = 128;
+export const RCU_BYTES = 128;
+/** Offsets in both: CPU that the updater waits for plus 1, or 0; grace periods that stalled; CPU of
+ *  the last that did plus 1; grace periods completed. */
+export const GP_WAITS_FOR = 0;
+export const GP_STALLS = 4;
+export const GP_STALL_CPU = 8;
+export const GP_COMPLETED = 12;
+// Benches and torture of RCU (workload/rcu.ts): the domain at 0, then
+export const RCU_CURRENT = 128;
+export const RCU_UPDATES = 192;
+export const RCU_OBJECTS_AT = 256;
+/** Bytes of the whole, zeroed and STRIDE-aligned. */
+export const RCU_AREA_BYTES = 256 + 16 * 64;
 
 // -- Arena (mm/arena.ts), offsets of its accounting ----------------------------------------------
 export const ARENA_LIVE_BYTES = 16;

@@ -18,6 +18,7 @@ export interface EngineExports {
   cpu_init(areas: number, cpu: number): void;
   cpu_delay(units: number): void;
   housekeeper_run(timeoutNs: bigint): number;
+  rcu_area_init(area: number, kind: number, cpus: number): void;
 }
 
 /**

@@ -19,6 +19,7 @@ const FAULT_NAMES: readonly string[] = [
   "tree",
   "lost-hit",
   "order",
+  "grace-period",
 ];
 
 /** Terms of the counting identity, summed over tasks or of one task. */

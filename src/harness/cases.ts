@@ -1,6 +1,6 @@
 // The catalogue of benches and presets, as data. How a case is run is not decided here.
 
-export type Family = "uprobe" | "control" | "lock";
+export type Family = "uprobe" | "control" | "lock" | "rcu";
 
 export interface Case {
   name: string;
@@ -58,6 +58,11 @@ function lock(name: string, description: string): Case {
   return { name, description, unit, family: "lock", presets: [], control: "count-atomic" };
 }
 
+function rcu(name: string, description: string): Case {
+  const unit = "sections";
+  return { name, description, unit, family: "rcu", presets: [], control: "count-percpu" };
+}
+
 export const CASES: readonly Case[] = [
   uprobe("uprobe-nop", "hit a probe on a nop, which is emulated"),
   uprobe("uprobe-push", "hit a probe on a push, which is emulated on the task's stack"),
@@ -77,6 +82,9 @@ export const CASES: readonly Case[] = [
   lock("lock-mutex", "mutex with optimistic spinning: lock and unlock"),
   lock("lock-seqcount", "sequence count: one read section"),
   lock("lock-refcount", "saturating reference count: increment and decrement"),
+  rcu("rcu-read-srcu", "SRCU: one read section, two fences and two private counts"),
+  rcu("rcu-read-tasks-trace", "RCU Tasks Trace: one read section, a private nesting count"),
+  rcu("rcu-read-qsbr", "QSBR: one read section and the quiet moment after it"),
 ];
 
 export const CASE_NAMES: readonly string[] = CASES.map((c) => c.name);

@@ -78,6 +78,7 @@ export async function setUpCell(runner: Runner, spec: CellSpec, unitNs: number):
   if (bench.family === "uprobe" || bench.name === "usermode-count") {
     return uprobeCell(runner, spec, probes);
   }
+  if (bench.family === "rcu") return rcuCell(runner, spec);
   return bench.family === "lock" ? lockCell(runner, spec) : countCell(runner, spec);
 }
 
@@ -220,6 +221,21 @@ async function lockCell(runner: Runner, spec: CellSpec): Promise<Cell> {
   const total = SHARED_SIDES.has(name)
     ? () => counts.reduce((sum, word) => sum + memory.load64(word), 0)
     : () => memory.load64(p + abi.LOCK_DATA);
+  return countedCell(runner, spec, jobs, total);
+}
+
+/** Kinds of rcu_area_init by the flavour's name. */
+export const RCU_KINDS: Readonly<Record<string, number>> = { srcu: 0, "tasks-trace": 1, qsbr: 2 };
+
+async function rcuCell(runner: Runner, spec: CellSpec): Promise<Cell> {
+  const { memory } = runner;
+  const flavour = spec.bench.name.replace("rcu-read-", "");
+  const p = await runner.command(abi.OP_ALLOC, abi.RCU_AREA_BYTES);
+  runner.host.exports.rcu_area_init(p, RCU_KINDS[flavour] ?? 0, runner.cpus + 2);
+  const entry = `rcu_read_${flavour.replace("-", "_")}`;
+  const jobs = Array.from({ length: spec.cpus }, () => ({ entry, args: [p] }));
+  const counts = jobs.map((_, cpu) => memory.perCpu(abi.PCPU_COUNT, cpu));
+  const total = () => counts.reduce((sum, word) => sum + memory.load64(word), 0);
   return countedCell(runner, spec, jobs, total);
 }
 

@@ -7,6 +7,7 @@ import { describeHost, usableCpus } from "../../harness/host.js";
 import { oversubscription } from "../../harness/result.js";
 import { tortureLocks } from "../../harness/torture/locks.js";
 import { tortureProbes } from "../../harness/torture/probes.js";
+import { tortureRcu } from "../../harness/torture/rcu.js";
 import { closingLine } from "../../harness/torture/run.js";
 import type { TortureOptions } from "../options.js";
 import type { Session } from "../session.js";
@@ -44,10 +45,12 @@ export async function runTorture(session: Session, options: TortureOptions): Pro
         if (!options.quiet) session.note(`${options.name}: ${step}`);
       },
     };
-    const report =
-      options.name === "locks"
-        ? await tortureLocks(context, options.lock)
-        : await tortureProbes(context);
+    const tests = {
+      locks: () => tortureLocks(context, options.lock),
+      probes: () => tortureProbes(context),
+      rcu: () => tortureRcu(context),
+    };
+    const report = await tests[options.name]();
     for (const failure of report.failures) session.print(`!!! ${failure}`);
     session.print(closingLine(what, report, seed));
     return report.failures.length === 0 ? EXIT_OK : EXIT_RUNTIME;

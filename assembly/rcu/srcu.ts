@@ -1,0 +1,116 @@
+// SRCU, as the kernel's of 6.12: readers count themselves in and out in one of two halves, on lines
+// of their own, with a full fence each way; the updater turns new readers over to the other half and
+// waits until the old one is empty.
+//
+//   offset  bytes  struct at p, SRCU_BYTES         offset  per CPU, at PCPU_SRCU
+//        0     16  see grace.ts                      0, 4  lock counts of half 0 and 1
+//       16      4  CPUs                             8, 12  unlock counts of half 0 and 1
+//       32     32  gp_mutex: one at a time
+//       64      4  idx: its low bit is the half of
+//                  new readers; on its own line
+//
+// A reader may unlock on another CPU than it locked on: only the sums over all CPUs mean anything,
+// and they wrap.
+//
+// Reader: [A] idx, [B] lock count, fence, its section, fence, [C] unlock count.
+// Updater: [D] sum of unlocks, fence, [E] sum of locks; equal: the half was empty at some moment in
+// between. Unlocks first: a reader that comes between D and E can only make the sums differ.
+// Forbidden: memory freed after the grace period while a section that began before can reach it.
+//   B's fence pairs with the one before D (store buffering: not both "I did not see the reader" and
+//   "I did not see the unlink"). C's fence pairs with the one after E (message passing: what the
+//   section read was read before C was seen).
+// Twice (C13): a reader may have read idx [A], be delayed, and count itself [B] into a half that was
+// left meanwhile. With one flip only, the next grace period would wait for the other half.
+//
+// plain: counts are words of their own CPU, and stale sums are what the fences are for; the struct's
+// other words never change after init.
+
+import { LINE, PCPU_SRCU } from "../layout";
+import { fence, load32, store32 } from "../atomics";
+import { per_cpu_ptr, this_cpu_ptr } from "../cpu";
+import { mutex_init, mutex_lock, mutex_unlock } from "../sync/mutex";
+import { grace_done, grace_pause, grace_waits } from "./grace";
+
+const CPUS = 16;
+const GP_MUTEX = 32;
+const IDX = 64;
+const UNLOCKS = 8;
+
+/** `cpus`: how many CPUs' blocks there are. Zeroes their counts: before the first reader. */
+export function srcu_init(p: usize, cpus: i32): void {
+  memory.fill(p, 0, 2 * LINE);
+  store<i32>(p, cpus, CPUS);
+  mutex_init(p + GP_MUTEX);
+  for (let cpu = 0; cpu < cpus; cpu++) memory.fill(per_cpu_ptr(PCPU_SRCU, cpu), 0, 16);
+}
+
+/** Enters a read section; returns what the matching unlock wants. Nests. */
+// @ts-ignore: decorator
+@inline
+export function srcu_read_lock(p: usize): i32 {
+  const idx = load32(p + IDX) & 1; // A
+  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(idx << 2);
+  store<i32>(at, load<i32>(at) + 1); // B
+  fence();
+  return idx;
+}
+
+// @ts-ignore: decorator
+@inline
+export function srcu_read_unlock(p: usize, idx: i32): void {
+  fence();
+  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));
+  store<i32>(at, load<i32>(at) + 1); // C
+}
+
+// The first CPU whose readers may be inside, or -1; which one it is is a guess, for the report.
+function half_is_empty(p: usize, idx: i32): bool {
+  const cpus = load<i32>(p, CPUS);
+  let unlocks = 0;
+  for (let cpu = 0; cpu < cpus; cpu++) {
+    unlocks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(UNLOCKS + (idx << 2))); // D
+  }
+  fence();
+  let locks = 0;
+  for (let cpu = 0; cpu < cpus; cpu++) {
+    locks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2)); // E
+  }
+  return locks == unlocks;
+}
+
+// A CPU with more entries than exits, for the report: right unless a section moved between CPUs.
+function busy_cpu(p: usize, idx: i32): i32 {
+  const cpus = load<i32>(p, CPUS);
+  for (let cpu = 0; cpu < cpus; cpu++) {
+    const at = per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2);
+    if (load32(at) != load32(at + UNLOCKS)) return cpu;
+  }
+  return 0;
+}
+
+function wait_for_half(p: usize, idx: i32): void {
+  if (half_is_empty(p, idx)) return;
+  const since = grace_waits(p, busy_cpu(p, idx));
+  let reported = false;
+  for (let i = 0; !half_is_empty(p, idx); i++) {
+    if (grace_pause(p, i, since, reported)) reported = true;
+  }
+}
+
+/**
+ * Returns when every section that had begun before the call has ended. Blocks; not to be called in
+ * a section. Sections that begin meanwhile are not waited for.
+ */
+export function synchronize_srcu(p: usize): void {
+  fence();
+  mutex_lock(p + GP_MUTEX);
+  for (let flip = 0; flip < 2; flip++) {
+    const idx = load32(p + IDX);
+    store32(p + IDX, idx + 1);
+    fence();
+    wait_for_half(p, idx & 1);
+    fence();
+  }
+  grace_done(p);
+  mutex_unlock(p + GP_MUTEX);
+}
