@@ -60,7 +60,17 @@ export { engine_attach, engine_init } from "./workload/boot";
 export { churn_probes } from "./workload/churn";
 export { count_atomic, count_percpu, import_count } from "./workload/count";
 export { torture_refcount, torture_seqcount } from "./workload/datatorture";
+export { histogram_record, time_nothing } from "./workload/histogram";
 export { housekeeper_run } from "./workload/housekeeper";
+export {
+  gp_qsbr,
+  gp_srcu,
+  gp_tasks_trace,
+  latency_rwlock,
+  latency_rwlock_many,
+  latency_spinlock,
+  latency_spinlock_many,
+} from "./workload/latency";
 export {
   bench_mutex,
   bench_qspinlock,

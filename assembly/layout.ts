@@ -300,3 +300,21 @@ export const CHURN_ERRORS = 72;
 export const CHURN_CHECKS = 76;
 /** Offset of the task a churn state calls its probes with. */
 export const CHURN_TASK = 28;
+
+// -- Latency (workload/histogram.ts, workload/latency.ts) ----------------------------------------
+/** Offsets in a histogram: samples, their sum, the largest, i64 each; then i32: whether it records,
+ *  hits to go until the next one is timed. */
+export const HIST_COUNT = 0;
+export const HIST_SUM = 8;
+export const HIST_MAX = 16;
+export const HIST_ON = 24;
+export const HIST_LEFT = 28;
+export const HIST_BUCKETS_AT = 64;
+/** Leading bits that a bucket tells apart beyond the first, and bits of the largest value. */
+export const HIST_SUB_BITS = 6;
+export const HIST_BITS = 40;
+export const HIST_BUCKETS = 35 * 64;
+/** Bytes of one, zeroed; a multiple of STRIDE. */
+export const HIST_BYTES = 141 * 128;
+/** One hit in so many is timed; a prime, so that it marches in step with nothing. */
+export const LATENCY_PERIOD = 1021;

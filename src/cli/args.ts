@@ -11,6 +11,7 @@ import { LOCK_TEST_NAMES } from "../harness/torture/names.js";
 import { BENCH_HELP, LIST_HELP, PROGRAM_HELP, SWEEP_HELP, TORTURE_HELP } from "./help.js";
 import {
   caseName,
+  checkLatency,
   checkPreset,
   choice,
   choiceOption,
@@ -97,6 +98,7 @@ interface BenchValues {
   quiet?: true;
   verbose?: true;
   list?: true;
+  latency?: true;
   preset?: PresetName;
   probes: number;
   trapNs: number;
@@ -116,6 +118,7 @@ function bench(program: Command, take: Take): Command {
     .option("-q, --quiet", "no setup lines, no progress")
     .option("-v, --verbose", "also print the header and all counters")
     .option("-l, --list", "list the benches")
+    .option("-L, --latency", "also time one hit in a thousand")
     .addOption(presetOption("--preset <name>", preset))
     .addOption(probesOption())
     .addOption(trapNsOption())
@@ -135,6 +138,7 @@ function benchOptions(given: string | undefined, values: BenchValues): BenchOpti
   }
   const name = caseName(given);
   checkPreset([name], values.preset);
+  checkLatency(name, values.latency);
   return {
     command: "bench",
     name,
@@ -145,6 +149,7 @@ function benchOptions(given: string | undefined, values: BenchValues): BenchOpti
     affinity: values.affinity ?? false,
     quiet: values.quiet ?? false,
     verbose: values.verbose ?? false,
+    latency: values.latency ?? false,
     probes: values.probes,
     trapNs: values.trapNs,
     seed: values.seed,

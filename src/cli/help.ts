@@ -13,6 +13,8 @@ Examples:
   wasmprobe bench uprobe-nop -p 2 -w 1 -d 3
   wasmprobe bench trig-uprobe-nop -a -p 4 --preset spinlock --trap-ns 250
   wasmprobe bench lock-mutex -p 2 --quiet
+  wasmprobe bench uprobe-nop -p 2 -L
+  wasmprobe bench gp-tasks-trace -p 2
 `;
 
 export const SWEEP_HELP = `

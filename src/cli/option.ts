@@ -8,9 +8,11 @@ import { unknownName } from "../base/text.js";
 import { parseNumber, parseWhole } from "../base/units.js";
 import {
   CASE_NAMES,
+  CASES,
   PRESET_NAMES,
   findCase,
   findPreset,
+  hasLatency,
   plainName,
   type PresetName,
 } from "../harness/cases.js";
@@ -111,6 +113,17 @@ export function checkPreset(names: readonly string[], given: unknown): void {
   throw new WasmprobeError(
     "E_USAGE",
     `--preset: ${names.join(", ")} has no presets; valid with ${valid}`,
+  );
+}
+
+/** Refuses -L where nothing is timed one by one. */
+export function checkLatency(name: string, given: unknown): void {
+  const found = findCase(name);
+  if (given === undefined || (found !== undefined && hasLatency(found))) return;
+  const valid = CASES.filter(hasLatency).map((bench) => bench.name);
+  throw new WasmprobeError(
+    "E_USAGE",
+    `-L: nothing of ${name} is timed one by one; valid with ${valid.join(", ")}`,
   );
 }
 

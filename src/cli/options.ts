@@ -23,6 +23,8 @@ export interface BenchOptions {
   affinity: boolean;
   quiet: boolean;
   verbose: boolean;
+  /** -L: also time a sample of all hits. */
+  latency: boolean;
   probes: number;
   trapNs: number;
   seed: number;

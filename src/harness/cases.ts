@@ -1,6 +1,6 @@
 // The catalogue of benches and presets, as data. How a case is run is not decided here.
 
-export type Family = "uprobe" | "control" | "lock" | "rcu";
+export type Family = "uprobe" | "control" | "lock" | "rcu" | "grace";
 
 export interface Case {
   name: string;
@@ -12,6 +12,11 @@ export interface Case {
   presets: readonly PresetName[];
   /** The case that says what this one costs beyond an empty loop of its kind, or null. */
   control: string | null;
+  /**
+   * Where CPU 0 alone does the operations: what one round of the other CPUs is. They do it all the
+   * time, and it is no operation.
+   */
+  readers?: string;
 }
 
 export interface Preset {
@@ -63,6 +68,19 @@ function rcu(name: string, description: string): Case {
   return { name, description, unit, family: "rcu", presets: [], control: "count-percpu" };
 }
 
+function grace(name: string, flavour: string): Case {
+  const description = `${flavour}: synchronize, timed; all other CPUs read (on one CPU: nobody)`;
+  return {
+    name,
+    description,
+    unit: "grace periods",
+    family: "grace",
+    presets: [],
+    control: null,
+    readers: "sections",
+  };
+}
+
 export const CASES: readonly Case[] = [
   uprobe("uprobe-nop", "hit a probe on a nop, which is emulated"),
   uprobe("uprobe-push", "hit a probe on a push, which is emulated on the task's stack"),
@@ -85,7 +103,15 @@ export const CASES: readonly Case[] = [
   rcu("rcu-read-srcu", "SRCU: one read section, two fences and two private counts"),
   rcu("rcu-read-tasks-trace", "RCU Tasks Trace: one read section, a private nesting count"),
   rcu("rcu-read-qsbr", "QSBR: one read section and the quiet moment after it"),
+  grace("gp-srcu", "SRCU"),
+  grace("gp-tasks-trace", "RCU Tasks Trace"),
+  grace("gp-qsbr", "QSBR"),
 ];
+
+/** Benches whose operations can be timed one by one, or always are. */
+export function hasLatency(bench: Case): boolean {
+  return bench.family === "uprobe" || bench.family === "grace";
+}
 
 export const CASE_NAMES: readonly string[] = CASES.map((c) => c.name);
 export const PRESET_NAMES: readonly PresetName[] = PRESETS.map((p) => p.name);

@@ -6,6 +6,7 @@ import { identityGap, sumHits } from "../engine/memory.js";
 import type { Job, Runner } from "../engine/runner.js";
 import type { Case, PresetName } from "./cases.js";
 import { delayUnits } from "./delay.js";
+import { createRecorder, type Recorder } from "./latency.js";
 
 /** What to set up. */
 export interface CellSpec {
@@ -18,6 +19,8 @@ export interface CellSpec {
   /** Delay per exception, nanoseconds; counts for uprobe benches only. */
   trapNs: number;
   seed: number;
+  /** Also time a sample of all hits; for uprobe benches only. @default false */
+  latency?: boolean;
 }
 
 /** Everything that happened in a cell, each term counted at its own point. */
@@ -31,8 +34,12 @@ export interface CellCounts {
 export interface Cell {
   spec: CellSpec;
   jobs: Job[];
-  /** Operations that each CPU has done so far: a snapshot. */
+  /** Operations that each CPU has done so far: a snapshot. Only CPUs that are there to do them. */
   progress(): number[];
+  /** Rounds of the CPUs that are not there for operations, together, so far: a snapshot. */
+  reads?(): number;
+  /** Where operations are timed. */
+  recorder?: Recorder;
   /** Triggers without a handler, over all CPUs, so far: a snapshot. */
   drops(): number;
   /** After the run: the counts. Throws if they contradict each other or the engine saw a fault. */
@@ -79,6 +86,7 @@ export async function setUpCell(runner: Runner, spec: CellSpec, unitNs: number):
     return uprobeCell(runner, spec, probes);
   }
   if (bench.family === "rcu") return rcuCell(runner, spec);
+  if (bench.family === "grace") return graceCell(runner, spec);
   return bench.family === "lock" ? lockCell(runner, spec) : countCell(runner, spec);
 }
 
@@ -109,11 +117,15 @@ async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promi
       await runner.command(abi.OP_TASK_CREATE, mm, cpu + 1, SITE_VADDR, SITE_STRIDE, sites, seed),
     );
   }
-  const entry = `trigger_${spec.preset ?? "spinlock"}${sites > 1 ? "_many" : ""}`;
   const hits = probes > 0;
+  const recorder =
+    hits && spec.latency ? await createRecorder(runner, cpus, abi.LATENCY_PERIOD) : undefined;
+  const kind = recorder === undefined ? "trigger" : "latency";
+  const entry = `${kind}_${spec.preset ?? "spinlock"}${sites > 1 ? "_many" : ""}`;
   return {
     spec,
-    jobs: tasks.map((task) => ({ entry, args: [task] })),
+    jobs: tasks.map((task, cpu) => ({ entry, args: [task, ...histogramOf(recorder, cpu)] })),
+    ...(recorder === undefined ? {} : { recorder }),
     progress: () =>
       tasks.map((task) => memory.load64(task + (hits ? abi.TASK_HANDLED : abi.TASK_TRIGGERS))),
     drops: () => {
@@ -144,6 +156,10 @@ async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promi
       return { triggers, handled, filtered, missed: Object.fromEntries(missed) };
     },
   };
+}
+
+function histogramOf(recorder: { addresses: number[] } | undefined, cpu: number): number[] {
+  return recorder?.addresses.slice(cpu, cpu + 1) ?? [];
 }
 
 /** Progress as the workers tell it: operations of all batches that have returned. */
@@ -237,6 +253,55 @@ async function rcuCell(runner: Runner, spec: CellSpec): Promise<Cell> {
   const counts = jobs.map((_, cpu) => memory.perCpu(abi.PCPU_COUNT, cpu));
   const total = () => counts.reduce((sum, word) => sum + memory.load64(word), 0);
   return countedCell(runner, spec, jobs, total);
+}
+
+/** CPU 0 synchronizes, the others read. */
+async function graceCell(runner: Runner, spec: CellSpec): Promise<Cell> {
+  const flavour = spec.bench.name.replace("gp-", "");
+  const p = await runner.command(abi.OP_ALLOC, abi.RCU_AREA_BYTES);
+  runner.host.exports.rcu_area_init(p, RCU_KINDS[flavour] ?? 0, runner.cpus + 2);
+  const recorder = await createRecorder(runner, 1, 1);
+  const name = flavour.replace("-", "_");
+  const updater = { entry: `gp_${name}`, args: [p, ...recorder.addresses] };
+  const reader = { entry: `rcu_read_${name}`, args: [p] };
+  return withReaders(runner, spec, updater, reader, recorder);
+}
+
+/** A cell in which CPU 0 does the operations; each job counts what it does in PCPU_COUNT, too. */
+function withReaders(
+  runner: Runner,
+  spec: CellSpec,
+  updater: Job,
+  reader: Job,
+  recorder: Recorder,
+): Cell {
+  const { memory } = runner;
+  const readers = Array.from({ length: spec.cpus - 1 }, () => reader);
+  const done = () => batchProgress(runner, spec.cpus);
+  return {
+    spec,
+    jobs: [updater, ...readers],
+    recorder,
+    progress: () => done().slice(0, 1),
+    reads: () =>
+      done()
+        .slice(1)
+        .reduce((a, b) => a + b, 0),
+    drops: () => 0,
+    counts: () => {
+      checkFaults(runner, spec);
+      for (const [cpu, n] of done().entries()) {
+        const counted = memory.load64(memory.perCpu(abi.PCPU_COUNT, cpu));
+        if (counted === n) continue;
+        throw new WasmprobeError(
+          "E_FAULT",
+          `${title(spec)}: CPU ${cpu} did ${n} operations, memory counted ${counted}`,
+        );
+      }
+      const [operations = 0] = done();
+      return { triggers: operations, handled: operations, filtered: 0, missed: {} };
+    },
+  };
 }
 
 function title(spec: CellSpec): string {

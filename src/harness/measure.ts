@@ -6,6 +6,7 @@
 import { mean } from "../base/stats.js";
 import type { Runner } from "../engine/runner.js";
 import type { Cell, CellCounts } from "./cell.js";
+import type { Recorded } from "./latency.js";
 
 /** Why an interrupted measurement has fewer samples; passed down by whoever owns Ctrl-C. */
 export interface Interrupt {
@@ -32,6 +33,8 @@ export interface Sample {
   ops: number[];
   /** Triggers without a handler, all CPUs together. */
   drops: number;
+  /** Rounds of the CPUs that are not there for operations, together. */
+  reads?: number;
 }
 
 export interface Measurement {
@@ -40,6 +43,8 @@ export interface Measurement {
   /** False if the rate still rose or fell when the warm-up ended. */
   flat: boolean;
   counts: CellCounts;
+  /** What was timed after the warm-up, where the cell times anything. */
+  latency?: Recorded;
 }
 
 /** Snapshots a warm-up takes per `warmupSec`. */
@@ -80,6 +85,7 @@ export async function measure(
   options: MeasureOptions,
 ): Promise<Measurement> {
   const { interrupt, nowMs, warmupSec } = options;
+  const { recorder } = cell;
   const run = await runner.run(cell.jobs);
   let broken: unknown;
   const failed = run.done.catch((error: unknown) => {
@@ -91,19 +97,23 @@ export async function measure(
     let at = nowMs();
     let ops = cell.progress();
     let drops = cell.drops();
+    let reads = cell.reads?.();
     const snapshot = async (sec: number): Promise<Sample> => {
       await Promise.race([pause(sec * 1000, interrupt), failed]);
       const now = nowMs();
       const fresh = cell.progress();
       const freshDrops = cell.drops();
+      const freshReads = cell.reads?.();
       const sample = {
         elapsedNs: (now - at) * 1e6,
         ops: fresh.map((value, cpu) => value - (ops[cpu] ?? 0)),
         drops: freshDrops - drops,
+        ...(freshReads === undefined ? {} : { reads: freshReads - (reads ?? 0) }),
       };
       at = now;
       ops = fresh;
       drops = freshDrops;
+      reads = freshReads;
       return sample;
     };
     const goesOn = () => !interrupt.aborted && broken === undefined;
@@ -118,6 +128,7 @@ export async function measure(
     }
     flat ||= isFlat(rates);
 
+    recorder?.start();
     const wanted = Math.max(1, Math.round(options.durationSec / options.sampleSec));
     for (let i = 0; i < wanted && goesOn(); i++) {
       const sample = await snapshot(options.durationSec / wanted);
@@ -127,8 +138,10 @@ export async function measure(
       options.onSample?.(sample, false);
     }
   } finally {
+    recorder?.stop();
     await run.stop();
   }
   if (broken !== undefined) throw broken;
-  return { samples, flat, counts: cell.counts() };
+  const counts = cell.counts();
+  return { samples, flat, counts, ...(recorder === undefined ? {} : { latency: recorder.read() }) };
 }

@@ -11,6 +11,7 @@ import { mean, sampleDeviation } from "../base/stats.js";
 import type { Runner } from "../engine/runner.js";
 import { type Case, type PresetName, findCase, HOST_CONTROL } from "./cases.js";
 import { type CellCounts, type CellSpec, setUpCell } from "./cell.js";
+import { latencyOf, type Recorded } from "./latency.js";
 import { type Interrupt, measure, type Measurement, type Sample } from "./measure.js";
 import {
   type MeasuredRun,
@@ -90,6 +91,8 @@ interface Collected {
   counts: CellCounts[];
   flat: boolean;
   sharedCore: boolean;
+  /** What each round timed; empty where nothing is. */
+  recorded: Recorded[];
 }
 
 export async function sweep(plan: SweepPlan, context: SweepContext): Promise<SweepOutcome> {
@@ -169,11 +172,13 @@ function collect(
   shared: boolean,
 ): void {
   const all = collected.get(spec);
+  const recorded = measurement.latency === undefined ? [] : [measurement.latency];
   if (all === undefined) {
     const { samples, counts, flat } = measurement;
-    collected.set(spec, { spec, samples, counts: [counts], flat, sharedCore: shared });
+    collected.set(spec, { spec, samples, counts: [counts], flat, sharedCore: shared, recorded });
     return;
   }
+  all.recorded.push(...recorded);
   all.samples.push(...measurement.samples);
   all.counts.push(measurement.counts);
   all.flat &&= measurement.flat;
@@ -245,18 +250,21 @@ function toRun(
 /** A run's figures from its samples. */
 export function measuredRun(
   spec: CellSpec,
-  all: Pick<Collected, "samples" | "counts" | "flat" | "sharedCore">,
+  all: Pick<Collected, "samples" | "counts" | "flat" | "sharedCore" | "recorded">,
   key: RunKey,
   usableCpus: number,
 ): MeasuredRun {
   const rates = all.samples.map(rateOf);
   const elapsed = all.samples.reduce((sum, sample) => sum + sample.elapsedNs, 0);
-  const perWorker = Array.from({ length: spec.cpus }, (_, cpu) => {
+  // Of CPUs that do operations: all, or CPU 0 alone.
+  const workers = all.samples[0]?.ops.length ?? spec.cpus;
+  const perWorker = Array.from({ length: workers }, (_, cpu) => {
     const ops = all.samples.reduce((sum, sample) => sum + (sample.ops[cpu] ?? 0), 0);
     return (ops * 1e9) / elapsed;
   });
   const label = oversubscription(spec.cpus, usableCpus);
   const average = mean(rates);
+  const latency = latencyOf(all.recorded);
   const missed: Record<string, number> = {};
   for (const { missed: one } of all.counts) {
     for (const [cause, n] of Object.entries(one)) missed[cause] = (missed[cause] ?? 0) + n;
@@ -268,7 +276,7 @@ export function measuredRun(
     ...key,
     mean: average,
     stddev: sampleDeviation(rates) ?? null,
-    perCpu: average / spec.cpus,
+    perCpu: average / workers,
     samples: rates,
     min: Math.min(...perWorker),
     max: Math.max(...perWorker),
@@ -280,5 +288,18 @@ export function measuredRun(
     ...(label === undefined ? {} : { oversubscribed: label }),
     flat: all.flat,
     unit: spec.bench.unit,
+    ...(latency === undefined ? {} : { latency }),
+    ...readersOf(spec, all.samples, elapsed),
   };
+}
+
+function readersOf(
+  spec: CellSpec,
+  samples: readonly Sample[],
+  elapsedNs: number,
+): Pick<MeasuredRun, "readers"> {
+  const { readers: unit } = spec.bench;
+  if (unit === undefined) return {};
+  const reads = samples.reduce((sum, sample) => sum + (sample.reads ?? 0), 0);
+  return { readers: { cpus: spec.cpus - 1, mean: (reads * 1e9) / elapsedNs, unit } };
 }

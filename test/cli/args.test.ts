@@ -19,6 +19,7 @@ const BENCH = {
   affinity: false,
   quiet: false,
   verbose: false,
+  latency: false,
   probes: 1,
   trapNs: 0,
   seed: 1,
@@ -64,6 +65,15 @@ test("bench takes the kernel bench's command lines as they are", () => {
     quiet: true,
     verbose: true,
   });
+});
+
+test("-L goes with what is timed one by one, and an error names those", () => {
+  assert.equal(parse("bench uprobe-nop -L"), { ...BENCH, latency: true });
+  assert.is(parse("bench gp-srcu --latency").command, "bench");
+  for (const name of ["lock-mutex", "usermode-count", "count-percpu", "rcu-read-srcu"]) {
+    const message = refused("E_USAGE", `bench ${name} -L`);
+    assert.match(message, `-L: nothing of ${name} is timed one by one; valid with uprobe-nop, `);
+  }
 });
 
 test("bench takes preset, probes, delay, seed and another binary", () => {
@@ -252,7 +262,6 @@ test("what a later version brings is not silently accepted now", () => {
   for (const option of ["--arch x86", "--exec-ns 5", "--base x", "-L"]) {
     assert.match(refused("E_NAME", `sweep ${option}`), "unknown option of sweep");
   }
-  assert.match(refused("E_NAME", "bench uprobe-nop -L"), "unknown option of bench");
   assert.match(refused("E_NAME", "torture locks --replay x"), "unknown option of torture");
 });
 

@@ -11,7 +11,7 @@ import * as assert from "uvu/assert";
 import { csvLine } from "../../src/base/csv.js";
 import { VERSION } from "../../src/base/version.js";
 import { CASES } from "../../src/harness/cases.js";
-import { CSV_COLUMNS } from "../../src/harness/format/csv.js";
+import { CSV_COLUMNS, LATENCY_COLUMNS } from "../../src/harness/format/csv.js";
 import { parseKernelLine } from "../../src/harness/format/kernel.js";
 import { identityHolds, measuredRuns, parseResult } from "../../src/harness/result.js";
 import { LOCK_TEST_NAMES } from "../../src/harness/torture/names.js";
@@ -50,6 +50,12 @@ const SUMMARY = new RegExp(
   `^Summary: hits ${SPREAD} \\(${RATE}M/prod\\), drops ${SPREAD}, total operations ${SPREAD}$`,
 );
 
+const TIME = String.raw`[\d.]+ (?:ns|us|ms|s)`;
+const TIMES = new RegExp(
+  `^Latency: p50 ${TIME}, p90 ${TIME}, p99 ${TIME}, max ${TIME}, mean ${TIME} \\([\\d ]+ `,
+);
+const CLOCK = new RegExp(`^Clock: ${TIME} a reading, taken off the figures above; step ${TIME}$`);
+
 /** One bench: the kernel's lines, among them ours that begin with "# ", and what was counted. */
 async function checkBench(name: string, preset: string | undefined): Promise<void> {
   const more = preset === undefined ? "" : `--preset ${preset}`;
@@ -58,8 +64,9 @@ async function checkBench(name: string, preset: string | undefined): Promise<voi
   const [setup, started, ...rest] = lines.filter((line) => !line.startsWith("# "));
   assert.is(setup, `Setting up benchmark '${name}'...`);
   assert.is(started, `Benchmark '${name}' started.`);
-  for (const line of rest.slice(0, -1)) assert.match(line, ITER, line);
-  assert.match(rest.at(-1) ?? "", SUMMARY, rest.at(-1));
+  const at = rest.findIndex((line) => line.startsWith("Summary"));
+  for (const line of rest.slice(0, at)) assert.match(line, ITER, line);
+  assert.match(rest[at] ?? "", SUMMARY, rest[at]);
   assert.match(lines[0] ?? "", /^# cpu: /);
   assert.match(stdout, /^# triggers [1-9]/m);
 }
@@ -75,6 +82,32 @@ test("bench: every case runs and counts, with the lines of the kernel's bench", 
     }
   };
   await Promise.all([take(), take()]);
+});
+
+test("bench -L: latencies after the Summary, and what the clock had of them", async () => {
+  for (const cpus of [1, 2]) {
+    const { stdout } = await good(`bench uprobe-nop -L -q -w 0.1 -d 0.4 -p ${cpus}`);
+    const [summary, latency, clock, end] = stdout.trimEnd().split("\n").slice(-3);
+    assert.match(summary ?? "", SUMMARY);
+    assert.match(latency ?? "", TIMES);
+    assert.match(latency ?? "", / hits, one in 1021\)$/);
+    assert.match(clock ?? "", CLOCK);
+    assert.is(end, undefined);
+  }
+});
+
+test("bench gp-NAME: every grace period is timed, while the other CPU reads", async () => {
+  for (const name of ["gp-srcu", "gp-tasks-trace", "gp-qsbr"]) {
+    const one = (await good(`bench ${name} -q -w 0.05 -d 0.2`)).stdout.trimEnd().split("\n");
+    assert.match(one.at(-1) ?? "", /^Readers: nobody$/);
+    const two = (await good(`bench ${name} -q -w 0.05 -d 0.2 -p 2`)).stdout.trimEnd().split("\n");
+    assert.match(two.at(-4) ?? "", SUMMARY);
+    assert.match(two.at(-3) ?? "", TIMES);
+    assert.match(two.at(-3) ?? "", / grace periods\)$/);
+    assert.match(two.at(-2) ?? "", CLOCK);
+    const read = /^Readers: ([\d.]+)M\/s sections on 1 cpu$/.exec(two.at(-1) ?? "")?.[1];
+    assert.ok(Number(read) > 0, two.at(-1));
+  }
 });
 
 test("bench -q prints results only; -v the counters, whose terms add up", async () => {
@@ -110,6 +143,28 @@ test("sweep as json: valid, every planned run, and the identity in each", async 
   }
   assert.equal([result.settings?.seed, result.settings?.repeat, result.rounds?.kept], [9, 2, 2]);
   assert.is(stderr, "");
+});
+
+test("sweep of grace periods: latencies and readers in json, csv and kernel format", async () => {
+  const args = `sweep gp-srcu gp-qsbr count-atomic --cpus 1,2 --repeat 2 -w 0.02 -d 0.05 -q`;
+  const { stdout } = await good(`${args} --format json`);
+  for (const one of measuredRuns(parseResult(stdout, "stdout"))) {
+    assert.ok(identityHolds(one), JSON.stringify(one));
+    if (one.bench === "count-atomic") {
+      assert.equal([one.latency, one.readers], [undefined, undefined]);
+      continue;
+    }
+    const { p50 = 0, p90 = 0, p99 = 0, max = 0, samples = 0 } = one.latency ?? {};
+    assert.ok(samples > 0 && samples <= one.triggers, JSON.stringify(one));
+    assert.ok(p50 <= p90 && p90 <= p99 && p99 <= max, JSON.stringify(one));
+    assert.is(one.readers?.cpus, one.cpus - 1);
+    assert.is((one.readers?.mean ?? 0) > 0, one.cpus > 1);
+  }
+  const csv = (await good(`${args} --format csv`)).stdout.trimEnd().split("\n");
+  const columns = CSV_COLUMNS.length + LATENCY_COLUMNS.length;
+  for (const line of csv) assert.is(line.split(",").length, columns);
+  const kernel = (await good(`${args} --format kernel`)).stdout;
+  assert.is(kernel.match(/^ {4}p50 .*; readers: /gm)?.length, 4);
 });
 
 test("sweep as kernel, csv, markdown and table: the same rows", async () => {

@@ -29,6 +29,8 @@ const WRONG: readonly [line: string, ...says: RegExp[]][] = [
   ["bench uprobe-nop --preset spinlok", /"spinlok"/, /did you mean spinlock/],
   ["bench count-atomic --preset rwlock", /count-atomic has no presets/],
   ["bench uprobe-nop --frobnicate", /--frobnicate/],
+  ["bench lock-mutex -L", /-L: nothing of lock-mutex/, /uprobe-nop/, /gp-srcu/],
+  ["bench gp-scru", /did you mean gp-srcu/],
   ["bench uprobe-nop -d 0", /-d 0: .*0\.01\.\.3600/],
   ["bench uprobe-nop -d -1", /-d/],
   ["bench uprobe-nop -d", /-d needs a value/],

@@ -33,18 +33,68 @@ for (const bench of CASES) {
       for (const cpus of [1, 2, 5]) {
         const { cell } = await ran(specOf(bench.name, { preset, cpus }));
         assert.is(cell.jobs.length, cpus);
-        assert.equal(cell.progress(), Array(cpus).fill(N));
+        // Where all but CPU 0 read, only CPU 0 does operations.
+        const working = bench.readers === undefined ? cpus : 1;
+        assert.equal(cell.progress(), Array(working).fill(N));
+        if (working < cpus) assert.is(cell.reads?.(), N * (cpus - 1));
         assert.is(cell.drops(), 0);
         const counts = cell.counts();
         const unprobed = bench.name === "usermode-count";
-        assert.is(counts.triggers, N * cpus);
-        assert.is(counts.handled, unprobed ? 0 : N * cpus);
+        assert.is(counts.triggers, N * working);
+        assert.is(counts.handled, unprobed ? 0 : N * working);
         assert.equal(counts.missed, unprobed ? { "no-probe": N * cpus } : {});
         assert.ok(identityHolds(counts));
       }
     });
   }
 }
+
+test("a grace period that is not counted, or a section, is an error", async () => {
+  for (const cpu of [0, 1]) {
+    const { cell, solo } = await ran(specOf("gp-tasks-trace", { cpus: 2 }));
+    cell.counts();
+    add64(solo, solo.memory.perCpu(abi.PCPU_COUNT, cpu), -1);
+    const line = messageOf("E_FAULT", () => cell.counts());
+    assert.match(line, `CPU ${cpu} did 100 operations, memory counted 99`);
+  }
+});
+
+test("every grace period is timed, once the recorder was started", async () => {
+  for (const name of ["gp-srcu", "gp-tasks-trace", "gp-qsbr"]) {
+    const { cell, solo } = await ran(specOf(name, { cpus: 3 }));
+    assert.is(cell.recorder?.read().histogram.samples, 0);
+    cell.recorder?.start();
+    await solo.run(cell.jobs);
+    assert.is(cell.recorder?.read().histogram.samples, N);
+  }
+});
+
+test("with a sample of hits asked for, all are hits and one in a period is timed", async () => {
+  for (const { name, presets } of CASES.filter((bench) => bench.family === "uprobe")) {
+    for (const preset of presets) {
+      for (const probes of [1, 5]) {
+        const spec = specOf(name, { preset, probes, cpus: 2, latency: true });
+        const solo = new Solo();
+        const cell = await setUpCell(solo, spec, 1);
+        cell.recorder?.start();
+        // Batches shorter than a period, of any size: the rest of a period is carried on.
+        const hits = 5 * abi.LATENCY_PERIOD;
+        for (let left = hits; left > 0; left -= 37) {
+          await solo.run(cell.jobs.map((job) => ({ ...job, count: Math.min(left, 37) })));
+        }
+        assert.equal(cell.progress(), [hits, hits]);
+        assert.is(cell.counts().triggers, 2 * hits);
+        assert.is(cell.recorder?.read().histogram.samples, 2 * 5, `${name} ${preset}`);
+      }
+    }
+  }
+});
+
+test("without it nothing is timed, and the entry is the plain one", async () => {
+  const { cell } = await ran(specOf("uprobe-nop"));
+  assert.is(cell.recorder, undefined);
+  assert.is(cell.jobs[0]?.entry, "trigger_spinlock");
+});
 
 test("a cell with many probes hits all of them, and every call is a hit", async () => {
   for (const preset of ["spinlock", "rwlock"] as const) {

@@ -5,6 +5,7 @@ import * as assert from "uvu/assert";
 import { WasmprobeError } from "../../src/base/errors.js";
 import type { Cell, CellCounts } from "../../src/harness/cell.js";
 import { findCase, type Case } from "../../src/harness/cases.js";
+import { emptyHistogram } from "../../src/harness/latency.js";
 import { isFlat, measure, type MeasureOptions, type Sample } from "../../src/harness/measure.js";
 import { interruptible, Machine } from "../helpers/machine.js";
 
@@ -20,6 +21,7 @@ class Setup {
   cpus = 1;
   drops = 0;
   counts: () => CellCounts = () => COUNTS;
+  more: Partial<Cell> = {};
   onSample: (sample: Sample, warmup: boolean) => void = () => {};
 
   measure(options: Partial<MeasureOptions> = {}) {
@@ -31,6 +33,7 @@ class Setup {
       progress: () => Array.from({ length: cpus }, (_, cpu) => 5_000_000 + machine.done(cpu)),
       drops: () => this.drops,
       counts: () => this.counts(),
+      ...this.more,
     };
     return machine.use(() =>
       measure(machine.runner, cell, {
@@ -175,6 +178,35 @@ test("drops are differences too", async () => {
     samples.map((sample) => sample.drops),
     [0, 7, 7, 7],
   );
+});
+
+test("what others do meanwhile is a difference too, and is there only where they do", async () => {
+  const setup = new Setup();
+  setup.more = { reads: () => 7_000 + 3 * setup.machine.done(0) };
+  const { samples } = await setup.measure({ durationSec: 1 });
+  assert.equal(
+    samples.map((sample) => sample.reads),
+    [1_500_000, 1_500_000],
+  );
+  const [plain] = (await new Setup().measure({ durationSec: 0.5 })).samples;
+  assert.not("reads" in (plain ?? {}));
+});
+
+test("what is timed counts from the end of the warm-up to the last sample", async () => {
+  for (const warmupSec of [0, 1]) {
+    const setup = new Setup();
+    const calls: string[] = [];
+    const recorded = { histogram: emptyHistogram(), clockNs: 50, period: 1 };
+    const note = (what: string) => () =>
+      void calls.push(`${what} after ${setup.announced.length}, ${setup.machine.running?.length}`);
+    setup.more = {
+      recorder: { start: note("start"), stop: note("stop"), read: () => recorded },
+    };
+    const { latency } = await setup.measure({ warmupSec });
+    assert.is(latency, recorded);
+    const steps = warmupSec * 5;
+    assert.equal(calls, [`start after ${steps}, 1`, `stop after ${steps + 4}, 1`]);
+  }
 });
 
 test("the run is stopped before its counts are taken", async () => {

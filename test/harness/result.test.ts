@@ -9,7 +9,7 @@ import {
   runKey,
   runTitle,
 } from "../../src/harness/result.js";
-import { interrupted, measured, presetRuns, resultOf } from "../helpers/results.js";
+import { interrupted, measured, presetRuns, resultOf, timed } from "../helpers/results.js";
 import { messageOf } from "../helpers/throws.js";
 
 const RUNS = [
@@ -52,6 +52,31 @@ test("a damaged result is one line with the path of the damage", () => {
   );
   delete damaged.host;
   messageOf("E_FILE", () => parseResult(JSON.stringify(damaged), "old.json"));
+});
+
+test("latencies and readers are read back, and checked", () => {
+  const result = resultOf([timed("gp-srcu", 1), timed("gp-srcu", 2)]);
+  assert.equal(parseResult(formatJson(result), "new.json"), result);
+  for (const [field, value] of [
+    ["p99", "slow"],
+    ["p50", -1],
+    ["samples", 0],
+    ["clockNs", null],
+    ["period", 1.5],
+  ]) {
+    const damaged = JSON.parse(formatJson(result));
+    damaged.runs[1].latency[field as string] = value;
+    assert.match(
+      messageOf("E_FILE", () => parseResult(JSON.stringify(damaged), "old.json")),
+      `runs.1.latency.${field}: `,
+    );
+  }
+  const damaged = JSON.parse(formatJson(result));
+  delete damaged.runs[0].readers.unit;
+  assert.match(
+    messageOf("E_FILE", () => parseResult(JSON.stringify(damaged), "old.json")),
+    "runs.0.readers.unit: ",
+  );
 });
 
 test("a run that was not measured carries no figures", () => {

@@ -1,7 +1,7 @@
 // `wasmprobe bench NAME`: one run, with the lines of the kernel's bench.
 
 import { EXIT_OK, WasmprobeError } from "../../base/errors.js";
-import { formatCount, formatRate } from "../../base/units.js";
+import { formatCount, formatNs, formatRate } from "../../base/units.js";
 import type { Runner } from "../../engine/runner.js";
 import { findCase } from "../../harness/cases.js";
 import { setUpCell } from "../../harness/cell.js";
@@ -9,8 +9,9 @@ import { measureDelayUnit } from "../../harness/delay.js";
 import { BENCH_INTERVAL_NS, iterLine, setupLine } from "../../harness/format/bench.js";
 import { startedLine, summaryLine } from "../../harness/format/bench.js";
 import { hostLines } from "../../harness/format/header.js";
+import { latencyText, readersText } from "../../harness/format/latency.js";
 import { trapText } from "../../harness/format/series.js";
-import { describeHost, usableCpus } from "../../harness/host.js";
+import { describeHost, timerStepNs, usableCpus } from "../../harness/host.js";
 import { measure, type Measurement, type Sample } from "../../harness/measure.js";
 import { type MeasuredRun, oversubscription } from "../../harness/result.js";
 import { keyOf, measuredRun } from "../../harness/sweep.js";
@@ -30,7 +31,7 @@ async function benchOn(runner: Runner, session: Session, options: BenchOptions):
   if (bench === undefined) throw new WasmprobeError("E_NAME", `no bench "${options.name}"`);
   const { cpus, preset, probes, trapNs, seed, quiet } = options;
   const { nowMs } = session.platform;
-  const spec = { bench, preset, cpus, probes, trapNs, seed };
+  const spec = { bench, preset, cpus, probes, trapNs, seed, latency: options.latency };
   printHeader(session, options, runner);
   if (!quiet) session.print(setupLine(options.name));
   const unitNs = measureDelayUnit(runner.host, nowMs);
@@ -110,7 +111,7 @@ function report(
   spec: Parameters<typeof setUpCell>[1],
   runner: Runner,
 ): number {
-  const { samples, flat, counts } = measurement;
+  const { samples, flat, counts, latency } = measurement;
   if (samples.length === 0) {
     session.note("interrupted before the first sample: nothing was measured");
     return EXIT_OK;
@@ -122,12 +123,25 @@ function report(
       `not flat: the rate still changed when the warm-up ended (-w ${options.warmupSec})`,
     );
   }
-  if (options.verbose) {
-    const all = { samples, counts: [counts], flat, sharedCore: false };
-    const usable = usableCpus(session.platform);
-    printCounters(session, measuredRun(spec, all, keyOf(spec, runner.on), usable));
-  }
+  const recorded = latency === undefined ? [] : [latency];
+  const all = { samples, counts: [counts], flat, sharedCore: false, recorded };
+  const usable = usableCpus(session.platform);
+  const run = measuredRun(spec, all, keyOf(spec, runner.on), usable);
+  if (latency !== undefined) printLatency(session, run);
+  if (run.readers !== undefined) session.print(`Readers: ${readersText(run)}`);
+  if (options.verbose) printCounters(session, run);
   return EXIT_OK;
+}
+
+function printLatency(session: Session, run: MeasuredRun): void {
+  if (run.latency === undefined) {
+    session.print(`Latency: none, no ${run.unit} were timed`);
+    return;
+  }
+  const clock = formatNs(run.latency.clockNs);
+  const step = formatNs(timerStepNs(session.platform.nowMs));
+  session.print(`Latency: ${latencyText(run)}`);
+  session.print(`Clock: ${clock} a reading, taken off the figures above; step ${step}`);
 }
 
 function printCounters(session: Session, run: MeasuredRun): void {

@@ -1,7 +1,8 @@
-// One record per run, raw figures: rates in operations per second, times in nanoseconds.
+// One record per run, raw figures: rates in operations per second, times in nanoseconds. Columns of
+// latencies and readers follow where some run has them.
 
 import { csvLine } from "../../base/csv.js";
-import type { SweepResult, SweepRun } from "../result.js";
+import { isMeasured, type SweepResult, type SweepRun } from "../result.js";
 
 export const CSV_COLUMNS = [
   "bench",
@@ -28,8 +29,46 @@ export const CSV_COLUMNS = [
   "unit",
 ] as const;
 
+export const LATENCY_COLUMNS = [
+  "latency_mean",
+  "latency_p50",
+  "latency_p90",
+  "latency_p99",
+  "latency_max",
+  "latency_samples",
+  "latency_period",
+  "clock_ns",
+  "reader_cpus",
+  "readers_mean",
+  "readers_unit",
+] as const;
+
 export function formatCsv(result: SweepResult): string {
-  return [csvLine(CSV_COLUMNS), ...result.runs.map((run) => csvLine(record(run)))].join("\n");
+  const { runs } = result;
+  const more = runs.some(
+    (run) => isMeasured(run) && (run.latency !== undefined || run.readers !== undefined),
+  );
+  const columns = more ? [...CSV_COLUMNS, ...LATENCY_COLUMNS] : CSV_COLUMNS;
+  const records = runs.map((run) => [...record(run), ...(more ? latencyRecord(run) : [])]);
+  return [columns, ...records].map(csvLine).join("\n");
+}
+
+function latencyRecord(run: SweepRun): string[] {
+  const { latency, readers } = isMeasured(run) ? run : {};
+  const figures = [
+    latency?.mean,
+    latency?.p50,
+    latency?.p90,
+    latency?.p99,
+    latency?.max,
+    latency?.samples,
+    latency?.period,
+    latency?.clockNs,
+    readers?.cpus,
+    readers?.mean,
+    readers?.unit,
+  ];
+  return figures.map((figure) => (figure === undefined ? "" : String(figure)));
 }
 
 function record(run: SweepRun): string[] {

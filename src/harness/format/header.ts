@@ -1,7 +1,8 @@
 // The lines above a result: on what it was measured, how, and what to be careful about.
 
 import { formatNs } from "../../base/units.js";
-import { runTitle, type Host, type SweepResult } from "../result.js";
+import { measuredRuns, runTitle, type Host, type SweepResult } from "../result.js";
+import { clockText } from "./latency.js";
 import { remarks, trapText } from "./series.js";
 
 /** One line each; formats add their own comment sign. */
@@ -9,6 +10,7 @@ export function headerLines(result: SweepResult): string[] {
   return [
     ...hostLines(result.host, trapsOf(result)),
     ...settingLines(result),
+    ...[clockText(measuredRuns(result))].filter((line) => line !== ""),
     ...noteLines(result),
   ];
 }

@@ -4,11 +4,12 @@
 //
 // that is, printf's "%-15s (%2d cpus): %8.3f ± %5.3fM/s  (%7.3fM/s/cpu)". Rows are grouped by
 // preset under a title, as the mails group theirs by BEFORE and AFTER; comment lines start with
-// "# ".
+// "# ". A run whose operations were timed has a second line, indented by four blanks.
 
 import { fixed } from "../../base/units.js";
 import { measuredRuns, type MeasuredRun, type SweepResult } from "../result.js";
 import { headerLines } from "./header.js";
+import { latencyText, readersText } from "./latency.js";
 import { blocksOf } from "./series.js";
 
 const NAME_WIDTH = 15;
@@ -54,7 +55,14 @@ export function formatKernel(result: SweepResult): string {
   for (const { title, runs: rows } of blocksOf(runs)) {
     lines.push("");
     if (title !== "") lines.push(title, "=".repeat(title.length));
-    lines.push(...rows.map((row) => kernelLine(row, width)));
+    lines.push(...rows.flatMap((row) => [kernelLine(row, width), ...secondLine(row)]));
   }
   return lines.join("\n");
+}
+
+function secondLine(run: MeasuredRun): string[] {
+  const readers = readersText(run);
+  const parts = [latencyText(run), readers === "" ? "" : `readers: ${readers}`];
+  const text = parts.filter((part) => part !== "").join("; ");
+  return text === "" ? [] : [`    ${text}`];
 }

@@ -1,8 +1,14 @@
 // The rows of the table and markdown formats: our figures, and the published ones beside them.
 
-import { formatRatio, mops } from "../../base/units.js";
+import { formatNs, formatRatio, mops } from "../../base/units.js";
 import { TABLES, publishedRow, type PublishedRow } from "../published.js";
-import { isMeasured, type MeasuredRun, type SweepResult, type SweepRun } from "../result.js";
+import {
+  isMeasured,
+  type Latency,
+  type MeasuredRun,
+  type SweepResult,
+  type SweepRun,
+} from "../result.js";
 import { remarks, seriesOf, trapText, varyingAxes } from "./series.js";
 
 export interface Rows {
@@ -23,7 +29,7 @@ interface Column {
 }
 
 /** How many columns rowsOf can leave out. */
-export const SPARE_MAX = 4;
+export const SPARE_MAX = 5;
 
 /** `spared`: leave out the columns that are least missed, up to that number. */
 export function rowsOf(result: SweepResult, spared = 0): Rows {
@@ -62,6 +68,11 @@ function columnsOf(runs: readonly SweepRun[]): Column[] {
     { head: "±", cell: figure((run) => (run.stddev === null ? "n/a" : mops(run.stddev))) },
     { head: "M/s/cpu", cell: figure((run) => mops(run.perCpu)), spare: 3 },
     { head: "min/max", cell: figure(fairness), spare: 2 },
+    { head: "p50", cell: latency("p50") },
+    { head: "p90", cell: latency("p90"), spare: 5 },
+    { head: "p99", cell: latency("p99") },
+    { head: "max", cell: latency("max") },
+    { head: "readers M/s", cell: figure(readersRate) },
     { head: "vs 1 cpu", cell: figure((run) => ratio(run, oneCpu(run, measured))) },
   );
   if (base !== undefined) {
@@ -85,6 +96,14 @@ function columnsOf(runs: readonly SweepRun[]): Column[] {
 /** A cell of measured runs only. */
 function figure(text: (run: MeasuredRun) => string): (run: SweepRun) => string {
   return (run) => (isMeasured(run) ? text(run) : "");
+}
+
+function latency(field: keyof Latency): (run: SweepRun) => string {
+  return figure((run) => (run.latency === undefined ? "" : formatNs(run.latency[field])));
+}
+
+function readersRate({ readers }: MeasuredRun): string {
+  return readers === undefined || readers.cpus === 0 ? "" : mops(readers.mean);
 }
 
 function published(run: SweepRun): PublishedRow | undefined {
@@ -131,7 +150,9 @@ function ratio(a: { mean: number } | undefined, b: { mean: number } | undefined)
 
 /** Slowest worker by fastest: 1.00 is perfectly fair. */
 function fairness(run: MeasuredRun): string {
-  return run.cpus === 1 || run.max === 0 ? "" : (run.min / run.max).toFixed(2);
+  return run.cpus === 1 || run.readers !== undefined || run.max === 0
+    ? ""
+    : (run.min / run.max).toFixed(2);
 }
 
 function rateOf(row: PublishedRow | undefined): string {

@@ -101,5 +101,6 @@ export function remarks(run: SweepRun): string[] {
   if (run.oversubscribed !== undefined) found.push(`oversubscribed ${run.oversubscribed}`);
   if (run.sharedCore) found.push("shared core");
   if (run.flat === false) found.push("not flat");
+  if (run.readers?.cpus === 0) found.push("nobody reads");
   return found;
 }

@@ -2,14 +2,14 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { parseCsv } from "../../../src/base/csv.js";
 import { chart } from "../../../src/harness/format/chart.js";
-import { CSV_COLUMNS, formatCsv } from "../../../src/harness/format/csv.js";
+import { CSV_COLUMNS, formatCsv, LATENCY_COLUMNS } from "../../../src/harness/format/csv.js";
 import { headerLines } from "../../../src/harness/format/header.js";
 import { FORMATS } from "../../../src/harness/format/index.js";
 import { FORMAT_NAMES } from "../../../src/harness/format/names.js";
 import { seriesOf } from "../../../src/harness/format/series.js";
 import { formatTable } from "../../../src/harness/format/table.js";
 import { publishedSeries } from "../../../src/harness/published.js";
-import { interrupted, measured, presetRuns, resultOf } from "../../helpers/results.js";
+import { interrupted, measured, presetRuns, resultOf, timed } from "../../helpers/results.js";
 
 const RUNS = presetRuns({ spinlock: [20e6, 9e6], rwlock: [19e6, 8e6] });
 
@@ -181,6 +181,52 @@ test("csv has a record per run, raw figures, and one for what was not measured",
   assert.is(field(second, "state"), "interrupted");
   assert.is(field(second, "mean"), "");
   assert.is(second?.length, CSV_COLUMNS.length);
+});
+
+test("latencies and readers are columns once some run has them, in table and markdown", () => {
+  const runs = [timed("gp-srcu", 1), timed("gp-srcu", 2), measured("count-percpu", null, 2, 1e6)];
+  const heads = ["p50", "p90", "p99", "max", "readers M/s"];
+  for (const name of ["table", "markdown"] as const) {
+    const text = FORMATS[name](resultOf(runs));
+    const lines = text.split("\n").map((line) => line.replaceAll("|", " ").trim().split(/ {2,}/));
+    const head = lines.find((cells) => cells[0] === "bench") ?? [];
+    for (const column of heads) assert.ok(head.includes(column), `${name}: ${column}`);
+    const row = lines.filter((cells) => cells[0] === "gp-srcu")[1] ?? [];
+    for (const cell of ["4.00 us", "8.00 us", "15.0 us", "2.00 ms", "30.000"]) {
+      assert.ok(row.includes(cell), `${name}: ${cell} in ${row.join(" ")}`);
+    }
+    assert.match(text, /^gp-srcu +1 .*nobody reads$|^\| gp-srcu .*nobody reads/m);
+    const without = FORMATS[name](resultOf(RUNS));
+    assert.not.match(without, /p50|p99|readers/);
+  }
+});
+
+test("a run with readers has one worker: its fairness says nothing", () => {
+  assert.not.match(formatTable(resultOf([timed("gp-srcu", 2)])), "min/max");
+});
+
+test("the header says what was done about the clock, where something was timed", () => {
+  assert.not.match(headerLines(resultOf(RUNS)).join("\n"), "latencies");
+  const one = headerLines(resultOf([timed("gp-srcu", 2)])).join("\n");
+  assert.match(
+    one,
+    "latencies: less what the clock itself takes, 50.0 ns; percentiles up to 1.6 %",
+  );
+  const other = timed("gp-srcu", 4);
+  if (other.latency !== undefined) other.latency.clockNs = 44;
+  const two = headerLines(resultOf([timed("gp-srcu", 2), other])).join("\n");
+  assert.match(two, "takes, 44.0 ns to 50.0 ns;");
+});
+
+test("csv has columns of latencies and readers once some run has them, empty for others", () => {
+  const runs = [timed("gp-srcu", 2), measured("a", null, 1, 1), interrupted("gp-srcu", null, 4)];
+  const records = parseCsv(formatCsv(resultOf(runs)));
+  const columns = [...CSV_COLUMNS, ...LATENCY_COLUMNS];
+  assert.equal(records[0], columns);
+  for (const record of records) assert.is(record.length, columns.length);
+  const more = records.map((record) => record.slice(CSV_COLUMNS.length).join(" "));
+  assert.is(more[1], "4300 4000 8000 15000 2000000 12345 1 50 1 30000000 sections");
+  assert.equal([more[2]?.trim(), more[3]?.trim()], ["", ""]);
 });
 
 test("markdown is a list, one table and the source", () => {

@@ -3,7 +3,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { formatKernel, kernelLine, parseKernelLine } from "../../../src/harness/format/kernel.js";
 import { publishedTable } from "../../../src/harness/published.js";
-import { interrupted, measured, presetRuns, resultOf } from "../../helpers/results.js";
+import { interrupted, measured, presetRuns, resultOf, timed } from "../../helpers/results.js";
 
 const row = (bench: string, cpus: number, mean: number, stddev: number | null) =>
   kernelLine({ bench, cpus, mean, stddev });
@@ -108,6 +108,29 @@ test("names longer than the kernel's widen the column of all rows", () => {
   const rows = lines.filter((line) => line.startsWith("lock-"));
   assert.is(rows.length, 2);
   assert.is(new Set(rows.map((line) => line.indexOf("("))).size, 1);
+});
+
+test("a run whose operations were timed has a second, indented line, and stays readable", () => {
+  const runs = [timed("gp-srcu", 1), timed("gp-srcu", 2), measured("count-atomic", null, 1, 1e6)];
+  const lines = formatKernel(resultOf(runs)).split("\n");
+  const at = lines.findIndex((line) => line.startsWith("gp-srcu "));
+  const figures = "p50 4.00 us, p90 8.00 us, p99 15.0 us, max 2.00 ms, mean 4.30 us";
+  assert.equal(lines.slice(at), [
+    "gp-srcu         ( 1 cpus):    0.200 ± 0.002M/s  (  0.200M/s/cpu)",
+    `    ${figures} (12 345 grace periods); readers: nobody`,
+    "gp-srcu         ( 2 cpus):    0.200 ± 0.002M/s  (  0.100M/s/cpu)",
+    `    ${figures} (12 345 grace periods); readers: 30.000M/s sections on 1 cpu`,
+    "count-atomic    ( 1 cpus):    1.000 ± 0.010M/s  (  1.000M/s/cpu)",
+  ]);
+  assert.is(lines.filter((line) => parseKernelLine(line) !== undefined).length, 3);
+});
+
+test("the second line says which share of the operations was timed", () => {
+  const { latency } = timed("x", 1);
+  if (latency === undefined) throw new Error("not timed");
+  const run = measured("uprobe-nop", "rwlock", 1, 1e6, { latency: { ...latency, period: 1021 } });
+  assert.match(formatKernel(resultOf([run])), "\n    p50 4.00 us, p90");
+  assert.match(formatKernel(resultOf([run])), "(12 345 hits, one in 1021)");
 });
 
 test("a run without figures has no row; the header names it", () => {

@@ -1,0 +1,106 @@
+// What is timed one by one: grace periods while others read, and a sample of all hits.
+//
+// A sample goes from one reading of the clock to the next, so it holds one call of the clock, which
+// takes longer than a hit does. What that is, time_nothing says (histogram.ts).
+//
+// plain: `count` and `HIST_LEFT` are the CPU's own words.
+
+import { HIST_LEFT, LATENCY_PERIOD, PCPU_COUNT } from "../layout";
+import { cpu_begin_batch, cpu_now, cpu_slept, this_cpu_ptr } from "../cpu";
+import { synchronize_srcu } from "../rcu/srcu";
+import { synchronize_rcu_qsbr, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
+import { histogram_record } from "./histogram";
+import { trigger_rwlock, trigger_rwlock_many } from "./trigger";
+import { trigger_spinlock, trigger_spinlock_many } from "./trigger";
+
+const SRCU: i32 = 0;
+const TRACE: i32 = 1;
+const QSBR: i32 = 2;
+
+// -- Grace periods -------------------------------------------------------------------------------
+// The readers are the read benches of workload/rcu.ts, on the other CPUs.
+
+// @ts-ignore: decorator
+@inline
+function grace_periods(kind: i32, p: usize, h: usize, n: i32): i32 {
+  const count = this_cpu_ptr(PCPU_COUNT);
+  cpu_begin_batch();
+  let i = 0;
+  let before = cpu_now();
+  while (i < n && !cpu_slept()) {
+    if (kind == SRCU) synchronize_srcu(p);
+    else if (kind == TRACE) synchronize_rcu_tasks_trace(p);
+    else synchronize_rcu_qsbr(p);
+    const now = cpu_now();
+    histogram_record(h, now - before);
+    store<i64>(count, load<i64>(count) + 1);
+    before = now;
+    i++;
+  }
+  return i;
+}
+
+/** `n` grace periods of the domain `p`, each timed into `h` and counted in PCPU_COUNT. */
+export function gp_srcu(p: usize, h: usize, n: i32): i32 {
+  return grace_periods(SRCU, p, h, n);
+}
+export function gp_tasks_trace(p: usize, h: usize, n: i32): i32 {
+  return grace_periods(TRACE, p, h, n);
+}
+export function gp_qsbr(p: usize, h: usize, n: i32): i32 {
+  return grace_periods(QSBR, p, h, n);
+}
+
+// -- Hits ----------------------------------------------------------------------------------------
+// The preset's own entry, called for all but one of each period, and once more between two readings
+// of the clock: the loop that is measured knows nothing of it.
+
+/** Numbers of the entries; constants in every caller, so each call below folds. */
+const SPINLOCK: i32 = 0;
+const SPINLOCK_MANY: i32 = 1;
+const RWLOCK: i32 = 2;
+const RWLOCK_MANY: i32 = 3;
+
+// @ts-ignore: decorator
+@inline
+function trigger_entry(entry: i32, task: usize, n: i32): i32 {
+  if (entry == SPINLOCK) return trigger_spinlock(task, n);
+  if (entry == SPINLOCK_MANY) return trigger_spinlock_many(task, n);
+  if (entry == RWLOCK) return trigger_rwlock(task, n);
+  return trigger_rwlock_many(task, n);
+}
+
+// @ts-ignore: decorator
+@inline
+function sampled(entry: i32, task: usize, h: usize, n: i32): i32 {
+  let left = load<i32>(h, HIST_LEFT); // batches may be shorter than a period
+  let i = 0;
+  while (i < n) {
+    const done = trigger_entry(entry, task, min(n - i, left));
+    i += done;
+    left -= done;
+    // The entry begins its batch anew each time: whether it slept is to be asked in between.
+    if (cpu_slept() || i == n) break;
+    const before = cpu_now();
+    i += trigger_entry(entry, task, 1);
+    histogram_record(h, cpu_now() - before);
+    left = LATENCY_PERIOD - 1;
+    if (cpu_slept()) break;
+  }
+  store<i32>(h, left, HIST_LEFT);
+  return i;
+}
+
+/** As trigger_*, with one in LATENCY_PERIOD hits timed into `h`. */
+export function latency_spinlock(task: usize, h: usize, n: i32): i32 {
+  return sampled(SPINLOCK, task, h, n);
+}
+export function latency_spinlock_many(task: usize, h: usize, n: i32): i32 {
+  return sampled(SPINLOCK_MANY, task, h, n);
+}
+export function latency_rwlock(task: usize, h: usize, n: i32): i32 {
+  return sampled(RWLOCK, task, h, n);
+}
+export function latency_rwlock_many(task: usize, h: usize, n: i32): i32 {
+  return sampled(RWLOCK_MANY, task, h, n);
+}
