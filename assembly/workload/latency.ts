@@ -1,11 +1,12 @@
 // What is timed one by one: grace periods while others read, and a sample of all hits.
 //
 // A sample goes from one reading of the clock to the next, so it holds one call of the clock, which
-// takes longer than a hit does. What that is, time_nothing says (histogram.ts).
+// takes longer than a hit does. What that is, time_nothing says (histogram.ts); of a hit also what
+// its batch begins and ends with, so each comes with a sample of an empty batch.
 //
 // plain: `count` and `HIST_LEFT` are the CPU's own words.
 
-import { HIST_LEFT, LATENCY_PERIOD, PCPU_COUNT } from "../layout";
+import { HIST_BYTES, HIST_LEFT, LATENCY_PERIOD, PCPU_COUNT } from "../layout";
 import { cpu_begin_batch, cpu_now, cpu_slept, this_cpu_ptr } from "../cpu";
 import { synchronize_srcu } from "../rcu/srcu";
 import { synchronize_rcu_qsbr, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
@@ -52,8 +53,8 @@ export function gp_qsbr(p: usize, h: usize, n: i32): i32 {
 }
 
 // -- Hits ----------------------------------------------------------------------------------------
-// The preset's own entry, called for all but one of each period, and once more between two readings
-// of the clock: the loop that is measured knows nothing of it.
+// The preset's own entry, called for all but one of each period, then for none and for one between
+// readings of the clock: the loop that is measured knows nothing of it.
 
 /** Numbers of the entries; constants in every caller, so each call below folds. */
 const SPINLOCK: i32 = 0;
@@ -81,9 +82,13 @@ function sampled(entry: i32, task: usize, h: usize, n: i32): i32 {
     left -= done;
     // The entry begins its batch anew each time: whether it slept is to be asked in between.
     if (cpu_slept() || i == n) break;
+    const begin = cpu_now();
+    trigger_entry(entry, task, 0);
     const before = cpu_now();
     i += trigger_entry(entry, task, 1);
-    histogram_record(h, cpu_now() - before);
+    const after = cpu_now();
+    histogram_record(h, after - before);
+    histogram_record(h + HIST_BYTES, before - begin);
     left = LATENCY_PERIOD - 1;
     if (cpu_slept()) break;
   }
@@ -91,7 +96,8 @@ function sampled(entry: i32, task: usize, h: usize, n: i32): i32 {
   return i;
 }
 
-/** As trigger_*, with one in LATENCY_PERIOD hits timed into `h`. */
+/** As trigger_*, with one in LATENCY_PERIOD hits timed into `h`, and as many empty batches into the
+ *  histogram behind it. */
 export function latency_spinlock(task: usize, h: usize, n: i32): i32 {
   return sampled(SPINLOCK, task, h, n);
 }

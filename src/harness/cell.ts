@@ -6,7 +6,7 @@ import { identityGap, sumHits } from "../engine/memory.js";
 import type { Job, Runner } from "../engine/runner.js";
 import type { Case, PresetName } from "./cases.js";
 import { delayUnits } from "./delay.js";
-import { createRecorder, type Recorder } from "./latency.js";
+import { createRecorder, createSampler, type Recorder } from "./latency.js";
 
 /** What to set up. */
 export interface CellSpec {
@@ -118,8 +118,7 @@ async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promi
     );
   }
   const hits = probes > 0;
-  const recorder =
-    hits && spec.latency ? await createRecorder(runner, cpus, abi.LATENCY_PERIOD) : undefined;
+  const recorder = hits && spec.latency ? await createSampler(runner, cpus) : undefined;
   const kind = recorder === undefined ? "trigger" : "latency";
   const entry = `${kind}_${spec.preset ?? "spinlock"}${sites > 1 ? "_many" : ""}`;
   return {
@@ -260,7 +259,7 @@ async function graceCell(runner: Runner, spec: CellSpec): Promise<Cell> {
   const flavour = spec.bench.name.replace("gp-", "");
   const p = await runner.command(abi.OP_ALLOC, abi.RCU_AREA_BYTES);
   runner.host.exports.rcu_area_init(p, RCU_KINDS[flavour] ?? 0, runner.cpus + 2);
-  const recorder = await createRecorder(runner, 1, 1);
+  const recorder = await createRecorder(runner, 1);
   const name = flavour.replace("-", "_");
   const updater = { entry: `gp_${name}`, args: [p, ...recorder.addresses] };
   const reader = { entry: `rcu_read_${name}`, args: [p] };

@@ -22,7 +22,10 @@ export interface Histogram {
 /** What a run recorded, not yet reduced to figures: further rounds can be added. */
 export interface Recorded {
   histogram: Histogram;
+  /** Median of two readings of the clock, one directly after the other, at start. */
   clockNs: number;
+  /** Median of what a sample has in it besides its operation. */
+  overheadNs: number;
   period: number;
 }
 
@@ -90,9 +93,10 @@ export function latencyOf(recorded: readonly Recorded[]): Latency | undefined {
   const [first] = recorded;
   const histogram = mergeHistograms(recorded.map((one) => one.histogram));
   if (first === undefined || histogram.samples === 0) return undefined;
-  // Each round measured the clock anew; the least is the one that was not disturbed.
+  // Each round measured these anew; the least is the one that was not disturbed.
   const clockNs = Math.min(...recorded.map((one) => one.clockNs));
-  const net = (ns: number) => Math.max(0, ns - clockNs);
+  const overheadNs = Math.min(...recorded.map((one) => one.overheadNs));
+  const net = (ns: number) => Math.max(0, ns - overheadNs);
   return {
     mean: net(histogram.sum / histogram.samples),
     p50: net(percentile(histogram, 50)),
@@ -101,6 +105,7 @@ export function latencyOf(recorded: readonly Recorded[]): Latency | undefined {
     max: net(histogram.max),
     samples: histogram.samples,
     clockNs,
+    overheadNs,
     period: first.period,
   };
 }
@@ -109,34 +114,55 @@ export function latencyOf(recorded: readonly Recorded[]): Latency | undefined {
 const CLOCK_WARMUP = 20;
 const CLOCK_SAMPLES = 1000;
 
+interface Histograms extends Recorder {
+  /** For each CPU that times something, what its job is given. */
+  addresses: number[];
+}
+
+/** Histograms for `count` CPUs that time each of their operations. */
+export function createRecorder(runner: Runner, count: number): Promise<Histograms> {
+  return create(runner, count, 1, (clockNs) => clockNs);
+}
+
 /**
- * Makes histograms for `count` CPUs and measures the clock: the median of readings one directly
- * after the other.
+ * For `count` CPUs that time one hit in a period. Behind each CPU's histogram lies one of the empty
+ * batches that it timed beside: coming online before the first hit of a batch and going offline
+ * after the last take longer than a hit does, and belong to none.
  */
-export async function createRecorder(
+export function createSampler(runner: Runner, count: number): Promise<Histograms> {
+  return create(runner, count, abi.LATENCY_PERIOD, (_, empty) => percentile(empty, 50));
+}
+
+async function create(
   runner: Runner,
   count: number,
   period: number,
-): Promise<Recorder & { addresses: number[] }> {
+  overhead: (clockNs: number, empty: Histogram) => number,
+): Promise<Histograms> {
   const { memory, host } = runner;
-  const first = await runner.command(abi.OP_ALLOC, (count + 1) * abi.HIST_BYTES);
-  const addresses = Array.from({ length: count }, (_, cpu) => first + cpu * abi.HIST_BYTES);
-  const clock = first + count * abi.HIST_BYTES;
+  const each = period === 1 ? 1 : 2;
+  const first = await runner.command(abi.OP_ALLOC, (count * each + 1) * abi.HIST_BYTES);
+  const all = Array.from({ length: count * each }, (_, i) => first + i * abi.HIST_BYTES);
+  const clock = first + all.length * abi.HIST_BYTES;
   const timeNothing = host.workload("time_nothing");
   for (let i = 0; i < CLOCK_WARMUP; i++) timeNothing(clock, CLOCK_SAMPLES);
   memory.store(clock + abi.HIST_ON, 1);
   timeNothing(clock, CLOCK_SAMPLES);
   const clockNs = percentile(readHistogram(memory, clock), 50);
   const turn = (on: number) => {
-    for (const at of addresses) memory.store(at + abi.HIST_ON, on);
+    for (const at of all) memory.store(at + abi.HIST_ON, on);
   };
+  const merged = (part: number) =>
+    mergeHistograms(all.filter((_, i) => i % each === part).map((at) => readHistogram(memory, at)));
   return {
-    addresses,
+    addresses: all.filter((_, i) => i % each === 0),
     start: () => turn(1),
     stop: () => turn(0),
-    read: () => {
-      const histogram = mergeHistograms(addresses.map((at) => readHistogram(memory, at)));
-      return { histogram, clockNs, period };
-    },
+    read: () => ({
+      histogram: merged(0),
+      clockNs,
+      overheadNs: overhead(clockNs, merged(1)),
+      period,
+    }),
   };
 }

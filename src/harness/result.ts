@@ -68,8 +68,10 @@ const LatencySchema = v.object({
   max: positive,
   /** Operations that were timed. */
   samples: cpus,
-  /** What the clock takes for itself; already taken off the figures above. */
+  /** What the clock takes for a reading, as measured at start. */
   clockNs: positive,
+  /** What else than the operation was timed, the clock included; taken off the figures above. */
+  overheadNs: positive,
   /** One operation in so many was timed; 1: each. */
   period: cpus,
 });

@@ -54,7 +54,9 @@ const TIME = String.raw`[\d.]+ (?:ns|us|ms|s)`;
 const TIMES = new RegExp(
   `^Latency: p50 ${TIME}, p90 ${TIME}, p99 ${TIME}, max ${TIME}, mean ${TIME} \\([\\d ]+ `,
 );
-const CLOCK = new RegExp(`^Clock: ${TIME} a reading, taken off the figures above; step ${TIME}$`);
+const CLOCK = new RegExp(
+  `^Clock: ${TIME} a reading, step ${TIME}; ${TIME} (\\([a-z ]+\\) )?taken off each figure above$`,
+);
 
 /** One bench: the kernel's lines, among them ours that begin with "# ", and what was counted. */
 async function checkBench(name: string, preset: string | undefined): Promise<void> {

@@ -8,6 +8,7 @@ import {
   bucketEnd,
   bucketOf,
   createRecorder,
+  createSampler,
   type Histogram,
   latencyOf,
   mergeHistograms,
@@ -117,7 +118,7 @@ test("a clock that goes backwards counts as no time", () => {
 });
 
 test("only what comes between start and stop counts", async () => {
-  const recorder = await createRecorder(solo, 1, 7);
+  const recorder = await createRecorder(solo, 1);
   const timeNothing = (n: number) =>
     solo.host.workload("time_nothing")(recorder.addresses[0] ?? 0, n);
   timeNothing(10);
@@ -126,15 +127,31 @@ test("only what comes between start and stop counts", async () => {
   timeNothing(20);
   recorder.stop();
   timeNothing(40);
-  const { histogram, clockNs, period } = recorder.read();
+  const { histogram, clockNs, overheadNs, period } = recorder.read();
   assert.is(histogram.samples, 20);
-  assert.is(period, 7);
-  assert.ok(clockNs > 0);
+  assert.is(period, 1);
+  assert.ok(clockNs > 0 && overheadNs === clockNs);
+});
+
+test("what a sample of hits has besides is the median of the empty batches timed beside", async () => {
+  const sampler = await createSampler(solo, 3);
+  const record = solo.host.workload("histogram_record") as unknown as (
+    h: number,
+    n: bigint,
+  ) => void;
+  sampler.start();
+  for (const [cpu, h] of sampler.addresses.entries()) {
+    record(h, 1000n);
+    record(h + abi.HIST_BYTES, BigInt(60 + cpu));
+  }
+  const { histogram, overheadNs, period } = sampler.read();
+  assert.equal([histogram.samples, histogram.sum], [3, 3000]);
+  assert.equal([overheadNs, period], [61, abi.LATENCY_PERIOD]);
 });
 
 test("figures are less the clock's own time, and never below nothing", () => {
   const histogram = recorded([10, 60, 60, 1060]);
-  const found = latencyOf([{ histogram, clockNs: 50, period: 3 }]);
+  const found = latencyOf([{ histogram, clockNs: 49, overheadNs: 50, period: 3 }]);
   assert.equal(found, {
     mean: 247.5,
     p50: 10,
@@ -142,16 +159,20 @@ test("figures are less the clock's own time, and never below nothing", () => {
     p99: 1010,
     max: 1010,
     samples: 4,
-    clockNs: 50,
+    clockNs: 49,
+    overheadNs: 50,
     period: 3,
   });
-  assert.is(latencyOf([{ histogram: recorded([10]), clockNs: 50, period: 1 }])?.max, 0);
+  assert.is(
+    latencyOf([{ histogram: recorded([10]), clockNs: 50, overheadNs: 50, period: 1 }])?.max,
+    0,
+  );
 });
 
 test("rounds add up, and the clock is the one that was least disturbed", () => {
   const rounds = [
-    { histogram: recorded([100]), clockNs: 48, period: 1 },
-    { histogram: recorded([120, 110]), clockNs: 40, period: 1 },
+    { histogram: recorded([100]), clockNs: 48, overheadNs: 48, period: 1 },
+    { histogram: recorded([120, 110]), clockNs: 40, overheadNs: 40, period: 1 },
   ];
   const found = latencyOf(rounds);
   assert.equal([found?.samples, found?.max, found?.clockNs], [3, 80, 40]);
@@ -159,7 +180,10 @@ test("rounds add up, and the clock is the one that was least disturbed", () => {
 
 test("without a sample there are no figures", () => {
   assert.is(latencyOf([]), undefined);
-  assert.is(latencyOf([{ histogram: recorded([]), clockNs: 50, period: 1 }]), undefined);
+  assert.is(
+    latencyOf([{ histogram: recorded([]), clockNs: 50, overheadNs: 50, period: 1 }]),
+    undefined,
+  );
 });
 
 test.run();

@@ -196,7 +196,7 @@ test("what is timed counts from the end of the warm-up to the last sample", asyn
   for (const warmupSec of [0, 1]) {
     const setup = new Setup();
     const calls: string[] = [];
-    const recorded = { histogram: emptyHistogram(), clockNs: 50, period: 1 };
+    const recorded = { histogram: emptyHistogram(), clockNs: 50, overheadNs: 50, period: 1 };
     const note = (what: string) => () =>
       void calls.push(`${what} after ${setup.announced.length}, ${setup.machine.running?.length}`);
     setup.more = {

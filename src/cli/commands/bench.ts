@@ -138,10 +138,14 @@ function printLatency(session: Session, run: MeasuredRun): void {
     session.print(`Latency: none, no ${run.unit} were timed`);
     return;
   }
-  const clock = formatNs(run.latency.clockNs);
+  const { clockNs, overheadNs, period } = run.latency;
   const step = formatNs(timerStepNs(session.platform.nowMs));
+  const beside = period === 1 ? "" : " (the clock and an empty batch)";
   session.print(`Latency: ${latencyText(run)}`);
-  session.print(`Clock: ${clock} a reading, taken off the figures above; step ${step}`);
+  session.print(
+    `Clock: ${formatNs(clockNs)} a reading, step ${step}; ` +
+      `${formatNs(overheadNs)}${beside} taken off each figure above`,
+  );
 }
 
 function printCounters(session: Session, run: MeasuredRun): void {

@@ -23,9 +23,11 @@ export function readersText({ readers }: Pick<MeasuredRun, "readers">): string {
 
 /** What was done about the clock's own time, for a header. */
 export function clockText(runs: readonly Pick<MeasuredRun, "latency">[]): string {
-  const clocks = runs.flatMap(({ latency }) => (latency === undefined ? [] : [latency.clockNs]));
-  if (clocks.length === 0) return "";
-  const [least, most] = [formatNs(Math.min(...clocks)), formatNs(Math.max(...clocks))];
+  const overheads = runs.flatMap(({ latency }) =>
+    latency === undefined ? [] : [latency.overheadNs],
+  );
+  if (overheads.length === 0) return "";
+  const [least, most] = [formatNs(Math.min(...overheads)), formatNs(Math.max(...overheads))];
   const range = least === most ? least : `${least} to ${most}`;
   return `latencies: less what the clock itself takes, ${range}; percentiles up to 1.6 % high`;
 }
