@@ -177,7 +177,7 @@ export const EINVAL = -22;
 export const ENOSPC = -28;
 export const ETIMEDOUT = -110;
 
-// -- RCU (rcu/) -------------------------------------------------------------------------------------
+// -- RCU (rcu/) ----------------------------------------------------------------------------------
 // Bytes of a domain, STRIDE-aligned and zeroed.
 export const SRCU_BYTES = 128;
 export const RCU_BYTES = 128;

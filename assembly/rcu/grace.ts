@@ -36,7 +36,8 @@ export function grace_pause(p: usize, i: i32, since: i64, reported: bool): bool 
   park(this_cpu_ptr(PCPU_GP_SLEEP), 0, min(SLEEP_NS_MIN << doublings, SLEEP_NS_MAX));
   if (reported || cpu_now() - since < STALL_NS) return false;
   add32(p + GP_STALLS, 1);
-  store32(p + GP_STALL_CPU, load<i32>(p, GP_WAITS_FOR)); // plain: this updater's own, under gp_mutex
+  // plain: this updater's own word, under gp_mutex
+  store32(p + GP_STALL_CPU, load<i32>(p, GP_WAITS_FOR));
   return true;
 }
 

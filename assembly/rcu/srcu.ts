@@ -1,6 +1,6 @@
 // SRCU, as the kernel's of 6.12: readers count themselves in and out in one of two halves, on lines
-// of their own, with a full fence each way; the updater turns new readers over to the other half and
-// waits until the old one is empty.
+// of their own, with a full fence each way; the updater turns new readers over to the other half
+// and waits until the old one is empty.
 //
 //   offset  bytes  struct at p, SRCU_BYTES         offset  per CPU, at PCPU_SRCU
 //        0     16  see grace.ts                      0, 4  lock counts of half 0 and 1
@@ -16,14 +16,17 @@
 // Updater: [D] sum of unlocks, fence, [E] sum of locks; equal: the half was empty at some moment in
 // between. Unlocks first: a reader that comes between D and E can only make the sums differ.
 // Forbidden: memory freed after the grace period while a section that began before can reach it.
-//   B's fence pairs with the one before D (store buffering: not both "I did not see the reader" and
-//   "I did not see the unlink"). C's fence pairs with the one after E (message passing: what the
-//   section read was read before C was seen).
-// Twice (C13): a reader may have read idx [A], be delayed, and count itself [B] into a half that was
-// left meanwhile. With one flip only, the next grace period would wait for the other half.
+//   B's fence pairs with the one before D (store buffering: not both "I did not see the reader"
+//   and "I did not see the unlink"). C's fence pairs with the one after E (message passing: what
+//   the section read was read before C was seen).
+// Twice (C13): a reader may have read idx [A], be delayed, and count itself [B] into a half that
+// was left meanwhile. With one flip only, the next grace period would wait for the other half.
 //
-// plain: counts are words of their own CPU, and stale sums are what the fences are for; the struct's
-// other words never change after init.
+// plain: `at`: a count has one writer, its CPU; what the updater may miss of it the fences say
+//
+// plain: `CPUS`: set by srcu_init, before there are readers; never changes
+//
+// plain: `p`, `PCPU_SRCU`: in srcu_init, before there are readers
 
 import { LINE, PCPU_SRCU } from "../layout";
 import { fence, load32, store32 } from "../atomics";
@@ -63,7 +66,7 @@ export function srcu_read_unlock(p: usize, idx: i32): void {
   store<i32>(at, load<i32>(at) + 1); // C
 }
 
-// The first CPU whose readers may be inside, or -1; which one it is is a guess, for the report.
+// Whether nobody was inside at some moment between D and E.
 function half_is_empty(p: usize, idx: i32): bool {
   const cpus = load<i32>(p, CPUS);
   let unlocks = 0;

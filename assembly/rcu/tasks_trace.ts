@@ -1,8 +1,8 @@
 // RCU Tasks Trace and QSBR: readers without a fence.
 //
-// The kernel's updater interrupts CPUs to force the fence that these readers lack. User space has no
-// such interrupt, so readers announce themselves, at no cost to speak of (declared in README.md): a
-// private line per CPU, and the outermost exit copies the global generation to it.
+// The kernel's updater interrupts CPUs to force the fence that these readers lack. User space has
+// no such interrupt, so readers announce themselves, at no cost to speak of (declared in
+// README.md): a private line per CPU, and the outermost exit copies the global generation to it.
 //
 //   offset  bytes  struct at p, RCU_BYTES          offset  per CPU, at PCPU_RCU
 //        0     16  see grace.ts                         0  nesting
@@ -14,21 +14,25 @@
 // Reader (Tasks Trace): nesting + 1, section, nesting - 1; if that was the outermost: [A] the
 // generation, [B] its copy. QSBR readers do nothing; their CPU does A, B where it reads nothing.
 // Updater, after the unlink: fence, [C] generation + 1, then passes each CPU in one of three ways:
-//   1  [D] it is offline. [E] rcu_offline is an atomic store after its last section; [F] rcu_online
-//      is one with a fence before its next, which therefore sees the unlink.
+//   1  [D] it is offline. [E] rcu_offline is an atomic store after its last section; [F]
+//      rcu_online is one with a fence before its next, which therefore sees the unlink.
 //   2  [G] its copy has reached the new generation. B came after C: what it read before B it reads
 //      no longer, and what it reads next it reads after A, so after the unlink.
-//   3  Tasks Trace only, for a CPU that comes by no quiet moment: its nesting reads 0 twice, a drain
-//      time apart. A section whose nesting was still in the store buffer the first time is in memory
-//      by the second; one that began since then sees the unlink, which is older than the pause.
+//   3  Tasks Trace only, for a CPU that comes by no quiet moment: its nesting reads 0 twice, a
+//      drain time apart. A section whose nesting was still in the store buffer the first time is
+//      in memory by the second; one that began since sees the unlink, older than the pause.
 // Forbidden: memory freed after the grace period while a section that began before can reach it.
 //
-// A is an atomic load: free on x86, and on arm64 what keeps the next section's reads behind it. B is
-// plain: x86 does not move a store before earlier reads. arm64 may; there way 2 would need B to be an
-// atomic store (PLAIN_ANNOUNCE), which x86 would pay for with a locked operation per hit.
+// A is an atomic load: free on x86, and on arm64 what keeps the next section's reads behind it. B
+// is plain: x86 does not move a store before earlier reads. arm64 may; there way 2 would need B to
+// be an atomic store, which x86 would pay for with a locked operation per hit.
 //
-// plain: a CPU's line is written by its owner only; what the updater reads there may be stale, which
-// only prolongs its wait.
+// plain: `line`, `PCPU_RCU`: a CPU's line is written by its owner; what the updater reads there
+// may be stale, which only prolongs its wait
+//
+// plain: `CPUS`: set by rcu_init, before there are readers; never changes
+//
+// plain: `p`: in rcu_init, before there are readers
 
 import { LINE, PCPU_RCU } from "../layout";
 import { add32, fence, load32, store32 } from "../atomics";
@@ -137,8 +141,9 @@ function synchronize(p: usize, nesting_counts: bool): void {
 }
 
 /**
- * Returns when every Tasks Trace section that had begun before the call has ended. Blocks; not to be
- * called in a section. A CPU that never comes by a quiet moment is passed after some milliseconds.
+ * Returns when every Tasks Trace section that had begun before the call has ended. Blocks; not to
+ * be called in a section. A CPU that never comes by a quiet moment is passed after some
+ * milliseconds.
  */
 export function synchronize_rcu_tasks_trace(p: usize): void {
   synchronize(p, true);

@@ -1,7 +1,7 @@
 // RCU: the read side's price, and torture after the kernel's rcutorture.
 //
 // An updater replaces the current object; the old one moves through a pipe of ten stages, one a
-// grace period, is poisoned, and is used again. A reader notes the stage of the object that it holds
+// grace period, is poisoned, and is used again. A reader notes the stage of the object it holds
 // at the end of its section: 0, or 1 if it was replaced meanwhile. Later is a grace period that was
 // too short.
 //
@@ -16,8 +16,10 @@
 // Updater: [A] mbtest and stage of the new object, [B] current. Reader: [C] current, [D] mbtest.
 // Forbidden: an object found before it is made.
 //
-// plain: an object belongs to the updater; that readers may still look at it is what grace periods
-// are for. Counters are their CPU's own.
+// plain: `object`, `o`, `fresh`, `STAGE`: objects belong to the updater; that readers may still
+// look at one is what grace periods are for
+//
+// plain: `t`, `bin`, `count`: the CPU's own random state and counters
 
 import { FAULT_GRACE, PCPU_COUNT, PCPU_TORTURE, RCU_CURRENT, RCU_OBJECTS_AT } from "../layout";
 import { RCU_UPDATES, TORTURE_PIPE, TORTURE_RANDOM } from "../layout";

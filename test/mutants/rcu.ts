@@ -22,7 +22,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "srcu-counts-out-before-the-section-ends",
     file: "rcu/srcu.ts",
-    find: "  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(idx << 2);\n  store<i32>(at, load<i32>(at) + 1); // B",
+    find:
+      "  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(idx << 2);\n" +
+      "  store<i32>(at, load<i32>(at) + 1); // B",
     replace:
       "  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(idx << 2);\n" +
       "  store<i32>(at, load<i32>(at) + 1, UNLOCKS);\n  store<i32>(at, load<i32>(at) + 1); // B",

@@ -1,6 +1,6 @@
-// `torture rcu`: the kernel's rcutorture for each flavour. CPU 0 updates, all others read; on one CPU
-// both take turns. What is checked inside is the engine's (workload/rcu.ts); here the histogram is
-// added up: only its first two bins may fill.
+// `torture rcu`: the kernel's rcutorture for each flavour. One CPU updates, all others read. What
+// is checked inside is the engine's (workload/rcu.ts); here the histogram is added up: only its
+// first two bins may fill.
 
 import * as abi from "../../engine/abi.js";
 import type { Job } from "../../engine/runner.js";
