@@ -8,6 +8,7 @@ export {
   mutex_trylock,
   mutex_unlock,
 } from "./sync/mutex";
+export { call_rcu_init, call_rcu_push, call_rcu_take } from "./rcu/callbacks";
 export { srcu_init, srcu_read_lock, srcu_read_unlock, synchronize_srcu } from "./rcu/srcu";
 export {
   rcu_init,
@@ -57,6 +58,7 @@ export {
 export { spin_init, spin_lock, spin_trylock, spin_unlock } from "./sync/spinlock";
 export { ticket_init, ticket_lock, ticket_trylock, ticket_unlock } from "./sync/ticket";
 export { engine_attach, engine_init } from "./workload/boot";
+export { torture_callbacks_push, torture_callbacks_take } from "./workload/callbacktorture";
 export { churn_probes } from "./workload/churn";
 export { count_atomic, count_percpu, import_count } from "./workload/count";
 export { torture_refcount, torture_seqcount } from "./workload/datatorture";

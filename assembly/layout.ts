@@ -187,6 +187,11 @@ export const GP_WAITS_FOR = 0;
 export const GP_STALLS = 4;
 export const GP_STALL_CPU = 8;
 export const GP_COMPLETED = 12;
+/** Bytes of a list of callbacks, and of a head, 4-aligned; offsets in a head. */
+export const CALLBACKS_BYTES = 4;
+export const RCU_HEAD_BYTES = 8;
+export const RCU_HEAD_NEXT = 0;
+export const RCU_HEAD_KIND = 4;
 // Benches and torture of RCU (workload/rcu.ts): the domain at 0, then
 export const RCU_CURRENT = 128;
 export const RCU_UPDATES = 192;

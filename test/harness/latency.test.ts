@@ -133,7 +133,7 @@ test("only what comes between start and stop counts", async () => {
   assert.ok(clockNs > 0 && overheadNs === clockNs);
 });
 
-test("what a sample of hits has besides is the median of the empty batches timed beside", async () => {
+test("what a sample of hits has besides is the median of empty batches beside", async () => {
   const sampler = await createSampler(solo, 3);
   const record = solo.host.workload("histogram_record") as unknown as (
     h: number,

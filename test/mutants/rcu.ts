@@ -74,4 +74,18 @@ export const mutants: readonly Mutant[] = [
     replace: "  store32(line + ONLINE, 0); // F",
     kills: RCU,
   },
+  {
+    name: "callbacks-push-without-cas",
+    file: "rcu/callbacks.ts",
+    find: "    const before = cas32(list, first, <i32>head); // A",
+    replace: "    const before = first;\n    store32(list, <i32>head);",
+    kills: "test rcu/callbacks",
+  },
+  {
+    name: "callbacks-take-in-two-steps",
+    file: "rcu/callbacks.ts",
+    find: "  return load32(list) == 0 ? 0 : <usize>xchg32(list, 0); // B",
+    replace: "  const all = <usize>load32(list);\n  store32(list, 0);\n  return all;",
+    kills: "test rcu/callbacks",
+  },
 ];
