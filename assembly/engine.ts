@@ -68,10 +68,20 @@ export {
   gp_qsbr,
   gp_srcu,
   gp_tasks_trace,
+  latency_fastest,
+  latency_fastest_many,
+  latency_mmap_lock,
+  latency_mmap_lock_many,
   latency_rwlock,
   latency_rwlock_many,
+  latency_speculative,
+  latency_speculative_many,
   latency_spinlock,
   latency_spinlock_many,
+  latency_srcu,
+  latency_srcu_many,
+  latency_tasks_trace,
+  latency_tasks_trace_many,
 } from "./workload/latency";
 export {
   bench_mutex,
@@ -110,9 +120,19 @@ export {
   torture_trace_updater,
 } from "./workload/rcu";
 export {
+  trigger_fastest,
+  trigger_fastest_many,
+  trigger_mmap_lock,
+  trigger_mmap_lock_many,
   trigger_rwlock,
   trigger_rwlock_many,
+  trigger_speculative,
+  trigger_speculative_many,
   trigger_spinlock,
   trigger_spinlock_many,
+  trigger_srcu,
+  trigger_srcu_many,
+  trigger_tasks_trace,
+  trigger_tasks_trace_many,
 } from "./workload/trigger";
 export { torture_mutex_expired, torture_mutex_timed, torture_osq } from "./workload/waittorture";

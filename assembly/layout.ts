@@ -38,16 +38,24 @@ export const HDR_ARENA = 20;
 export const HDR_TABLE = 24;
 /** Iterations of cpu.delay per exception; 0 is "raw". */
 export const HDR_TRAP_UNITS = 28;
+/** Strategy of the hit path: a PRESET_ constant. */
+export const HDR_STRATEGY = 32;
 // Line 1: run control, written by the orchestrator at the start and end of a run.
 /** 1 asks every CPU to leave its run at the next batch. */
 export const HDR_STOP = 64;
 /** Start barrier: CPUs that arrived; then the generation that releases them. */
 export const HDR_ARRIVED = 68;
 export const HDR_GO = 72;
+/** The housekeeper's bell: raised, then notified, by whoever has work for it. It parks here. */
+export const HDR_BELL = 76;
 // Line 2..3: faults, one i32 each, raised atomically where an impossible thing was seen. All zero
 // in a healthy engine; the host names them.
 export const HDR_FAULTS = 128;
-export const HEADER_BYTES = 256;
+// Lines 4..5 and 6..7: the engine's read-copy-update domains (rcu/srcu.ts, rcu/tasks_trace.ts).
+// At places known at compile time: a hit needs no pointer to them.
+export const HDR_SRCU = 256;
+export const HDR_RCU = 384;
+export const HEADER_BYTES = 512;
 
 // Indices of the fault words.
 /** refcount_inc of zero, or a decrement below zero. */
@@ -76,6 +84,37 @@ export const FAULT_ORDER = 10;
 export const FAULT_GRACE = 11;
 /** Number of fault words. */
 export const FAULTS = 12;
+
+// -- Strategies ----------------------------------------------------------------------------------
+// One bit field an axis (design: the hit path and its strategies). On the hit path a strategy is a
+// compile-time constant; each preset has entries of its own.
+/** How hits find a uprobe: tree under a spinlock, a rwlock, or lockless; hash of breakpoints. */
+export const TABLE_SPINLOCK = 0;
+export const TABLE_RWLOCK = 1;
+export const TABLE_RCU = 2;
+export const TABLE_HASH = 3;
+export const TABLE_MASK = 3;
+/** What keeps a uprobe and its consumers alive during a hit. */
+export const READERS_REFCOUNT = 0;
+export const READERS_SRCU = 4;
+export const READERS_TRACE = 8;
+export const READERS_QSBR = 12;
+export const READERS_MASK = 12;
+/** How a hit finds its mapping: under mmap_lock, or speculatively first. */
+export const LOOKUP_SPECULATIVE = 16;
+/** A consumer's own count: one shared word, or one a CPU. */
+export const NHIT_PERCPU = 32;
+/** A consumer's task filter: under its rwlock, or read without a lock. */
+export const FILTER_LOCKLESS = 64;
+
+export const PRESET_SPINLOCK = TABLE_SPINLOCK | READERS_REFCOUNT;
+export const PRESET_RWLOCK = TABLE_RWLOCK | READERS_REFCOUNT;
+export const PRESET_SRCU = TABLE_RCU | READERS_SRCU | FILTER_LOCKLESS;
+export const PRESET_TASKS_TRACE = TABLE_RCU | READERS_TRACE | FILTER_LOCKLESS;
+export const PRESET_MMAP_LOCK = PRESET_TASKS_TRACE | NHIT_PERCPU;
+export const PRESET_SPECULATIVE = PRESET_MMAP_LOCK | LOOKUP_SPECULATIVE;
+export const PRESET_FASTEST =
+  TABLE_HASH | READERS_QSBR | LOOKUP_SPECULATIVE | NHIT_PERCPU | FILTER_LOCKLESS;
 
 // -- Command ring --------------------------------------------------------------------------------
 // Single producer (the orchestrator), single consumer (the housekeeper). The producer fills a slot,
@@ -207,9 +246,6 @@ export const ARENA_PEAK_BYTES = 24;
 export const ARENA_FAILED = 28;
 
 // -- Probe table (uprobe/table.ts) ---------------------------------------------------------------
-/** Kinds of the tree's lock. */
-export const TABLE_SPINLOCK = 0;
-export const TABLE_RWLOCK = 1;
 /** Offsets in the table: uprobes allocated and not yet freed; uprobes in the tree. */
 export const TABLE_ALIVE = 72;
 export const TABLE_IN_TREE = 80;
@@ -237,8 +273,11 @@ export const SINK_AREA = 8;
 export const SINK_HITS = 0;
 export const SINK_BUCKETS = 64;
 export const SINK_BUCKET_COUNT = 65;
-/** Hits seen by a consumer's own shared counter (the kernel's tu->nhit: races lose some). */
+/** Hits seen by a consumer's own counter (the kernel's tu->nhit). Shared: races lose some. */
 export const CONSUMER_NHIT = 64;
+/** With one a CPU: where CPU 0's is, i64, or 0; the next CPU's is NHIT_STRIDE further. */
+export const CONSUMER_NHIT_SLOT = 28;
+export const NHIT_STRIDE = 512;
 
 // -- Tasks (uprobe/task.ts) ----------------------------------------------------------------------
 /** Private counters of a task, i64 each: every term of the counting identity, and restarts. */
@@ -250,6 +289,10 @@ export const TASK_MISSED_NO_CONSUMER = 96;
 export const TASK_MISSED_SIGTRAP = 104;
 /** Traps that ended by executing the instruction again; not a term of the identity. */
 export const TASK_RESTARTS = 112;
+/** Lookups that gave up speculation for mmap_lock: no answer yet, or a writer came by. */
+export const TASK_FALLBACKS = 120;
+/** Searches of the tree begun again, since a writer was there and nothing was found. */
+export const TASK_RETRIES = 152;
 /** Instruction pointer, stack pointer and registers, i64, as far as the three instructions go. */
 export const TASK_IP = 0;
 export const TASK_SP = 8;
@@ -296,6 +339,9 @@ export const OP_CHURN_CREATE = 18;
 export const OP_CHURN_DESTROY = 19;
 /** churn(state, n) -> 0: n registrations or unregistrations by the housekeeper itself. */
 export const OP_CHURN = 20;
+
+/** synchronize() -> how many frees were pending: all that was deferred before is freed after. */
+export const OP_SYNCHRONIZE = 21;
 
 // -- Registration churn (workload/churn.ts), offsets in its state, i32 each ----------------------
 export const CHURN_REGISTERED = 64;

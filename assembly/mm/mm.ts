@@ -6,9 +6,10 @@
 //       40      4  mm_lock_seq: odd while a writer holds mmap_lock
 //       64      4  users: whoever can still reach this address space
 //       68      8  number of VMAs, room for VMAs
-//       76      4  maps: array of {start, end, vma}, 16 bytes each, sorted, disjoint
+//       76      4  maps: array of {start, end, vma, pgoff, inode}, 32 bytes each, sorted, disjoint
 //       80      4  arena
 //       84      4  has_uprobes (MMF_HAS_UPROBES)
+//       88      4  breakpoints by address (uprobe/breakpoints.ts), its bytes at +8; 0: none
 // vma (a mapping of a file; its text is a private copy, as after the kernel's copy on write)
 //        0      8  start, end: addresses [start, end)
 //        8      4  pgoff: file offset of start, in bytes
@@ -19,9 +20,18 @@
 //
 // Lock order: mmap_lock, then i_mmap_mutex.
 //
-// plain: `MAP_*` and what lies `at` one under mmap_lock; `MM_*`, `INODE_*` never change once the
-// address is known; `VM_*` and the `text` it points to are written before the VMA is linked; the
-// links (`I_MMAP`, `VM_NEXT`, `link`) and VM_PASS under i_mmap_mutex; `out` is the caller's own.
+// Speculation (map_lookup_speculative): a lookup reads [A] mm_lock_seq, gives up if it is odd,
+// reads [B] the maps, and [C] mm_lock_seq again; only if that is the same is the answer one that
+// was right at C (C6). A writer makes it odd [D] after it has mmap_lock, changes the maps, and
+// makes it even [E] before it drops the lock (C8). Forbidden: an answer from a state in between, or
+// half of two. B are atomic loads, so they lie between A and C; the array's words are atomic stores
+// between D and E. What is read may be of any moment, but it is always memory of this array, which
+// stays until the address space goes (C7); the inode is compared, never followed.
+//
+// plain: `MAP_*` under mmap_lock, written atomically for speculation; `MM_*`, `INODE_*` never
+// change once the address is known; `VM_*` and the `text` it points to are written before the VMA
+// is linked; the links (`I_MMAP`, `VM_NEXT`, `link`) and VM_PASS under i_mmap_mutex; `out` is the
+// caller's own.
 
 import { EEXIST, EINVAL, ENOMEM, ENOSPC } from "../layout";
 import { load32, store32 } from "../atomics";
@@ -39,13 +49,18 @@ const MAP_MAX = 72;
 const MM_MAPS = 76;
 const MM_ARENA = 80;
 const MM_HAS_UPROBES = 84;
+export const MM_BREAKPOINTS = 88;
+const BREAKPOINTS_BYTES = 8;
 const MM_BYTES = 128;
 
-const MAP_BYTES = 16;
+const MAP_BYTES = 32;
 const MAPS_MOST: u32 = 0x7fffffff / MAP_BYTES;
 const MAP_START = 0;
 const MAP_END = 4;
 const MAP_VMA = 8;
+const MAP_PGOFF = 12;
+const MAP_INODE = 16;
+const MAP_WORDS = 5;
 
 const VM_START = 0;
 const VM_END = 4;
@@ -91,6 +106,9 @@ export function mm_put(mm: usize): void {
   mmap_write_unlock(mm);
   const arena = <usize>load<u32>(mm, MM_ARENA);
   arena_free(arena, <usize>load<u32>(mm, MM_MAPS), load<i32>(mm, MAP_MAX) * MAP_BYTES);
+  const breakpoints = <usize>load32(mm + MM_BREAKPOINTS);
+  // plain: its size never changes.
+  if (breakpoints != 0) arena_free(arena, breakpoints, load<i32>(breakpoints, BREAKPOINTS_BYTES));
   arena_free(arena, mm, MM_BYTES);
 }
 
@@ -145,6 +163,52 @@ export function vma_lookup(mm: usize, vaddr: u32): usize {
   if (index == load<i32>(mm, MAP_COUNT)) return 0;
   const map = <usize>load<u32>(mm, MM_MAPS) + <usize>(index * MAP_BYTES);
   return load<u32>(map, MAP_START) <= vaddr ? <usize>load<u32>(map, MAP_VMA) : 0;
+}
+
+/** mmap_lock_speculate_try_begin: the sequence, or odd: a writer is there, do not wait for it. */
+// @ts-ignore: decorator
+@inline
+export function mmap_speculate_begin(mm: usize): i32 {
+  return load32(mm + MM_LOCK_SEQ); // A
+}
+
+/** mmap_lock_speculate_retry: true if what was read since begin is not to be used. */
+// @ts-ignore: decorator
+@inline
+export function mmap_speculate_retry(mm: usize, seq: i32): bool {
+  return load32(mm + MM_LOCK_SEQ) != seq; // C
+}
+
+/**
+ * Where the entry of `vaddr` is, or 0, without the lock: of no meaning before mmap_speculate_retry
+ * has said false. Terminates whatever it reads.
+ */
+// @ts-ignore: decorator
+@inline
+export function map_lookup_speculative(mm: usize, vaddr: u32): usize {
+  const maps = <usize>load<u32>(mm, MM_MAPS);
+  let low = 0;
+  const count = load32(mm + MAP_COUNT); // B, as all below
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (<u32>load32(maps + <usize>(middle * MAP_BYTES + MAP_END)) > vaddr) high = middle;
+    else low = middle + 1;
+  }
+  const map = maps + <usize>(low * MAP_BYTES);
+  return low < count && <u32>load32(map + MAP_START) <= vaddr ? map : 0;
+}
+
+/** Inode of an entry, to be compared only; and the file offset of `vaddr` there. */
+// @ts-ignore: decorator
+@inline
+export function map_inode_speculative(map: usize): usize {
+  return <usize>load32(map + MAP_INODE); // B
+}
+// @ts-ignore: decorator
+@inline
+export function map_offset_speculative(map: usize, vaddr: u32): i32 {
+  return load32(map + MAP_PGOFF) + <i32>(vaddr - <u32>load32(map + MAP_START)); // B
 }
 
 /** File offset of an address inside the VMA. */
@@ -215,11 +279,15 @@ export function mmap_region(
   store<u32>(vma, <u32>text, VM_TEXT);
   store<u32>(vma, <u32>mm, VM_MM);
 
-  memory.copy(at + MAP_BYTES, at, <usize>((count - index) * MAP_BYTES));
-  store<u32>(at, vaddr, MAP_START);
-  store<u32>(at, vaddr + <u32>length, MAP_END);
-  store<u32>(at, <u32>vma, MAP_VMA);
-  store<i32>(mm, count + 1, MAP_COUNT);
+  for (let i = count; i > index; i--) {
+    copy_map(maps + <usize>(i * MAP_BYTES), maps + <usize>((i - 1) * MAP_BYTES));
+  }
+  store32(at + MAP_START, <i32>vaddr);
+  store32(at + MAP_END, <i32>(vaddr + <u32>length));
+  store32(at + MAP_VMA, <i32>vma);
+  store32(at + MAP_PGOFF, pgoff);
+  store32(at + MAP_INODE, <i32>inode);
+  store32(mm + MAP_COUNT, count + 1);
 
   i_mmap_lock(inode);
   store<u32>(vma, load<u32>(inode, I_MMAP), VM_NEXT);
@@ -227,6 +295,13 @@ export function mmap_region(
   i_mmap_unlock(inode);
   store<u32>(out, <u32>vma);
   return 0;
+}
+
+// Word by word, atomically: speculation may be reading.
+function copy_map(to: usize, from: usize): void {
+  for (let i = 0; i < MAP_WORDS; i++) {
+    store32(to + <usize>(i << 2), load32(from + <usize>(i << 2)));
+  }
 }
 
 // mmap_lock held for writing.
@@ -241,8 +316,11 @@ function remove_map(mm: usize, index: i32): void {
   i_mmap_unlock(inode);
 
   const count = load<i32>(mm, MAP_COUNT) - 1;
-  memory.copy(at, at + MAP_BYTES, <usize>((count - index) * MAP_BYTES));
-  store<i32>(mm, count, MAP_COUNT);
+  const maps = <usize>load<u32>(mm, MM_MAPS);
+  for (let i = index; i < count; i++) {
+    copy_map(maps + <usize>(i * MAP_BYTES), maps + <usize>((i + 1) * MAP_BYTES));
+  }
+  store32(mm + MAP_COUNT, count);
   const arena = <usize>load<u32>(mm, MM_ARENA);
   const length = vma_length(vma);
   arena_free(arena, <usize>load<u32>(vma, VM_TEXT), length);

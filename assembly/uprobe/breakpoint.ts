@@ -5,14 +5,17 @@
 // for reading (two such removals store the same byte).
 
 import { EEXIST, EINVAL, INSN_NOP, INSN_PUSH, INSN_RET, INSN_TRAP } from "../layout";
+import { TABLE_HASH, TABLE_MASK } from "../layout";
 import { load32, load8, store32, store8 } from "../atomics";
 import { INODE_DATA } from "../mm/inode";
 import { mm_set_has_uprobes, mmap_region, mmap_write_lock, mmap_write_unlock } from "../mm/mm";
+import { munmap_region, vma_lookup } from "../mm/mm";
 import { offset_to_vaddr, text_ptr, vma_first_offset, vma_length, VM_INODE, VM_MM } from "../mm/mm";
 import { mutex_lock, mutex_unlock } from "../sync/mutex";
 import { down_write, up_write } from "../sync/rwsem";
-import { filter_chain } from "./consumer";
-import { CONSUMER_RWSEM, FLAGS, INSN, mmap_mutex, put_uprobe, table_kind } from "./table";
+import { filter_chain, sole_counter } from "./consumer";
+import { add_breakpoint, del_breakpoint, set_place_count } from "./breakpoints";
+import { CONSUMER_RWSEM, FLAGS, INSN, mmap_mutex, put_uprobe, table_strategy } from "./table";
 import { first_at_or_after, get_uprobe, treelock_read, treeunlock_read } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 
@@ -62,18 +65,40 @@ export function is_file_trap_slow(u: usize): bool {
   return original_insn(u) == INSN_TRAP;
 }
 
+function has_hash(table: usize): bool {
+  return (table_strategy(table) & TABLE_MASK) == TABLE_HASH;
+}
+
 /** install_breakpoint: mmap_lock held for writing. */
-export function install_breakpoint(u: usize, vma: usize, vaddr: u32): i32 {
+export function install_breakpoint(table: usize, u: usize, vma: usize, vaddr: u32): i32 {
   const rc = prepare_uprobe(u);
   if (rc != 0) return rc;
   // plain: the VMA's fields, under mmap_lock.
-  mm_set_has_uprobes(<usize>load<u32>(vma, VM_MM));
+  const mm = <usize>load<u32>(vma, VM_MM);
+  mm_set_has_uprobes(mm);
+  // plain: written before COPY_INSN, which prepare_uprobe saw or set.
+  if (has_hash(table)) add_breakpoint(table, mm, vaddr, u, sole_counter(u, <i32>load<u8>(u, INSN)));
   store8(text_ptr(vma, vaddr), INSN_TRAP);
   return 0;
 }
 
-/** remove_breakpoint: the original instruction is back. mmap_lock held. */
-export function remove_breakpoint(u: usize, vma: usize, vaddr: u32): void {
+/** The consumers of a breakpoint that stays have changed; mmap_lock held for writing. */
+export function refresh_breakpoint(table: usize, u: usize, vma: usize, vaddr: u32): void {
+  if (!has_hash(table) || (load32(u + FLAGS) & COPY_INSN) == 0) return;
+  // plain: the VMA's fields, under mmap_lock; written before COPY_INSN.
+  const count = sole_counter(u, <i32>load<u8>(u, INSN));
+  set_place_count(<usize>load<u32>(vma, VM_MM), vaddr, count);
+}
+
+/** remove_breakpoint: mmap_lock held for writing. */
+export function remove_breakpoint(table: usize, u: usize, vma: usize, vaddr: u32): void {
+  restore_insn(u, vma, vaddr);
+  // plain: the VMA's fields, under mmap_lock.
+  if (has_hash(table)) del_breakpoint(<usize>load<u32>(vma, VM_MM), vaddr);
+}
+
+/** The original instruction is back. mmap_lock held, also for reading only. */
+export function restore_insn(u: usize, vma: usize, vaddr: u32): void {
   // Never installed anywhere: what is there is the program's own.
   if ((load32(u + FLAGS) & COPY_INSN) == 0) return;
   // plain: written before COPY_INSN, which was set before the breakpoint was.
@@ -98,24 +123,24 @@ function uprobe_mmap(table: usize, vma: usize): void {
   const inode = <usize>load<u32>(vma, VM_INODE);
   const first = vma_first_offset(vma);
   const end = first + vma_length(vma);
-  const kind = table_kind(table);
+  const strategy = table_strategy(table);
   mutex_lock(mmap_mutex(table, inode));
   // One probe at a time instead of the kernel's list of them: no memory is needed, and the next
   // key is found again after the lock was dropped.
   let offset = first;
   while (offset < end) {
-    treelock_read(table, kind);
+    treelock_read(table, strategy);
     const u = first_at_or_after(table, inode, offset);
     if (u == 0 || load<i32>(u, UPROBE_OFFSET) >= end) {
-      treeunlock_read(table, kind);
+      treeunlock_read(table, strategy);
       break;
     }
     get_uprobe(u);
-    treeunlock_read(table, kind);
+    treeunlock_read(table, strategy);
     offset = load<i32>(u, UPROBE_OFFSET) + 1;
     if (filter_chain(u, mm)) {
       // A probe whose instruction cannot be probed is no reason not to map the file (the kernel's).
-      install_breakpoint(u, vma, offset_to_vaddr(vma, offset - 1));
+      install_breakpoint(table, u, vma, offset_to_vaddr(vma, offset - 1));
     }
     put_uprobe(table, u);
   }
@@ -135,6 +160,35 @@ export function vm_mmap(
   mmap_write_lock(mm);
   const rc = mmap_region(mm, inode, vaddr, length, pgoff, out);
   if (rc == 0) uprobe_mmap(table, <usize>load<u32>(out)); // plain: just written by this CPU
+  mmap_write_unlock(mm);
+  return rc;
+}
+
+// The entries of a mapping's breakpoints leave the hash with it: the next mapping there is
+// another's.
+function uprobe_munmap(table: usize, vma: usize): void {
+  // plain: VMA and keys never change while linked; the walk is under treelock.
+  const mm = <usize>load<u32>(vma, VM_MM);
+  const inode = <usize>load<u32>(vma, VM_INODE);
+  const end = vma_first_offset(vma) + vma_length(vma);
+  const strategy = table_strategy(table);
+  let offset = vma_first_offset(vma);
+  treelock_read(table, strategy);
+  while (offset < end) {
+    const u = first_at_or_after(table, inode, offset);
+    if (u == 0 || load<i32>(u, UPROBE_OFFSET) >= end) break;
+    offset = load<i32>(u, UPROBE_OFFSET) + 1;
+    del_breakpoint(mm, offset_to_vaddr(vma, offset - 1));
+  }
+  treeunlock_read(table, strategy);
+}
+
+/** munmap: removes the mapping that begins at `vaddr`. EINVAL: there is none. */
+export function vm_munmap(table: usize, mm: usize, vaddr: u32): i32 {
+  mmap_write_lock(mm);
+  const vma = vma_lookup(mm, vaddr);
+  if (vma != 0 && has_hash(table)) uprobe_munmap(table, vma);
+  const rc = munmap_region(mm, vaddr);
   mmap_write_unlock(mm);
   return rc;
 }

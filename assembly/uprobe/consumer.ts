@@ -7,6 +7,7 @@
 //        8      8  sink, uprobe
 //       16      4  filter_mm: only this address space gets the breakpoint; 0 any
 //       20      8  limited (0, 1), then hits still wanted: "remove after N"
+//       28      8  where CPU 0's nhit is, and its chunk, with NHIT_PERCPU (mm/slots.ts)
 //       64      4  nhit (tu->nhit): shared, on the line after the links as in the kernel
 //      128     16  filter rwlock, then filter_task: only this task's hits count; 0 any
 //
@@ -15,13 +16,16 @@
 //       12      8  number of blocks, arena
 //
 // The list of a uprobe is changed under register_rwsem and consumer_rwsem, both for writing, and
-// walked by hits under register_rwsem, by filter_chain under consumer_rwsem.
+// walked by filter_chain under consumer_rwsem, by hits under register_rwsem or in a read section: a
+// consumer is written before [A] the link that shows it, and freed after a grace period that began
+// after [B] it was taken out; its own link stays, for hits that stand on it.
 //
-// plain: links (`CONSUMERS`, `CONSUMER_NEXT`, `CONSUMER_UPROBE`, `link`) under those semaphores.
-// `SINK_*` but for hits, `CONSUMER_SINK`, `FILTER_*`, `LIMITED` never change once the address is
-// known. `SINK_HITS`, `bucket`: a sink's block is its CPU's own, and readers take snapshots.
-// `TASK_*`: the executing task's own. `CONSUMER_NHIT` is a plain increment on a shared line because
-// the kernel's is: concurrent hits lose counts, nothing depends on it, and its cost is the point.
+// plain: `CONSUMER_UPROBE` under those semaphores. `CONSUMER_NHIT_SLOT`, `NHIT_CHUNK`, `slot`:
+// fixed before A, and a count of this CPU's own. `SINK_*` but for hits, `CONSUMER_SINK`,
+// `FILTER_*`, `LIMITED` never change once the address is known. `SINK_HITS`, `bucket`: a sink's
+// block is its CPU's own, and readers take snapshots. `TASK_*`: the executing task's own.
+// `CONSUMER_NHIT` is a plain increment on a shared line because the kernel's is: concurrent hits
+// lose counts, nothing depends on it, and its cost is the point.
 
 import {
   CONSUMER_DEAD_MAGIC,
@@ -29,15 +33,18 @@ import {
   CONSUMER_NHIT,
   FAULT_CONSUMER_FREED,
 } from "../layout";
+import { CONSUMER_NHIT_SLOT, FILTER_LOCKLESS, NHIT_PERCPU, NHIT_STRIDE } from "../layout";
+import { HANDLER_COUNT, INSN_NOP, INSN_PUSH } from "../layout";
 import { HANDLER_HIST, SINK_AREA, SINK_BUCKETS, SINK_BUCKET_COUNT, SINK_HITS } from "../layout";
 import { SINK_KIND, SINK_STRIDE, STRIDE, TASK_DI } from "../layout";
 import { add32, load32, store32 } from "../atomics";
 import { this_cpu } from "../cpu";
 import { arena_alloc, arena_free } from "../mm/arena";
+import { slot_alloc, slot_free } from "../mm/slots";
 import { read_lock, read_unlock, rwlock_init } from "../sync/rwlock";
 import { down_read, down_write, up_read, up_write } from "../sync/rwsem";
 import { raise_slow } from "./fault";
-import { CONSUMERS, CONSUMER_RWSEM } from "./table";
+import { CONSUMERS, CONSUMER_RWSEM, nhit_slots, table_arena, table_strategy } from "./table";
 import { TASK_MM, TASK_PID } from "./task";
 
 export const CONSUMER_NEXT = 0;
@@ -47,6 +54,7 @@ export const CONSUMER_UPROBE = 12;
 const FILTER_MM = 16;
 const LIMITED = 20;
 const REMAINING = 24;
+const NHIT_CHUNK = 32;
 const FILTER_LOCK = 128;
 const FILTER_TASK = 144;
 const CONSUMER_BYTES = 192;
@@ -60,6 +68,12 @@ const SINK_BYTES = 64;
 export const RC_HANDLED = 1;
 /** UPROBE_HANDLER_REMOVE: this consumer wants no breakpoint in this address space any more. */
 export const RC_REMOVE = 2;
+
+// Instructions as sole_counter encodes them.
+const SOLE_MASK: u32 = 3;
+export const SOLE_NOP: u32 = 1;
+export const SOLE_PUSH: u32 = 2;
+const SOLE_RET: u32 = 3;
 
 /** Counters for `cpus` CPUs. 0: the arena is full. */
 export function sink_create(arena: usize, kind: i32, cpus: i32): usize {
@@ -88,19 +102,30 @@ export function sink_destroy(sink: usize): void {
   arena_free(arena, sink, SINK_BYTES);
 }
 
+// A count a CPU for the consumer, if the strategy wants one. False: the arena is full.
+function nhit_create(table: usize, c: usize): bool {
+  if ((table_strategy(table) & NHIT_PERCPU) == 0) return true;
+  return slot_alloc(nhit_slots(table), c + CONSUMER_NHIT_SLOT, c + NHIT_CHUNK);
+}
+
 /**
  * A consumer that is not registered yet. `filter_task`, `filter_mm`: 0 takes all. `limit`: takes
  * exactly that many hits, then asks for removal; 0 takes all. Returns 0 if the arena is full.
  */
 export function consumer_create(
-  arena: usize,
+  table: usize,
   sink: usize,
   filter_task: i32,
   filter_mm: usize,
   limit: i32,
 ): usize {
+  const arena = table_arena(table);
   const c = arena_alloc(arena, CONSUMER_BYTES);
   if (c == 0) return 0;
+  if (!nhit_create(table, c)) {
+    arena_free(arena, c, CONSUMER_BYTES);
+    return 0;
+  }
   store32(c + CONSUMER_STATE, CONSUMER_MAGIC);
   store<u32>(c, <u32>sink, CONSUMER_SINK);
   store<u32>(c, <u32>filter_mm, FILTER_MM);
@@ -118,8 +143,11 @@ export function consumer_kill(c: usize): void {
 export function consumer_is_live(c: usize): bool {
   return load32(c + CONSUMER_STATE) == CONSUMER_MAGIC;
 }
-export function consumer_free(arena: usize, c: usize): void {
-  arena_free(arena, c, CONSUMER_BYTES);
+/** To be called when no hit can still be on it: after unregistration with its grace period. */
+export function consumer_free(table: usize, c: usize): void {
+  const slot = <usize>load<u32>(c, CONSUMER_NHIT_SLOT);
+  if (slot != 0) slot_free(nhit_slots(table), slot, <usize>load<u32>(c, NHIT_CHUNK));
+  arena_free(table_arena(table), c, CONSUMER_BYTES);
 }
 
 /** consumer_filter: does this consumer want a breakpoint in `mm`? */
@@ -133,7 +161,7 @@ export function consumer_filter(c: usize, mm: usize): bool {
 export function filter_chain(u: usize, mm: usize): bool {
   let wanted = false;
   down_read(u + CONSUMER_RWSEM);
-  for (let c = <usize>load<u32>(u, CONSUMERS); c != 0; c = <usize>load<u32>(c, CONSUMER_NEXT)) {
+  for (let c = <usize>load32(u + CONSUMERS); c != 0; c = <usize>load32(c + CONSUMER_NEXT)) {
     if (consumer_filter(c, mm)) {
       wanted = true;
       break;
@@ -143,12 +171,63 @@ export function filter_chain(u: usize, mm: usize): bool {
   return wanted;
 }
 
+/**
+ * How a hit of `u` is counted without asking its consumers, or 0: if there is exactly one, which
+ * takes every hit and only counts. The word: CPU 0's nhit below; above CPU 0's block of the sink,
+ * whose low bits are free and hold the instruction. Other CPUs' are NHIT_STRIDE and STRIDE further.
+ */
+export function sole_counter(u: usize, opcode: i32): i64 {
+  let word: i64 = 0;
+  down_read(u + CONSUMER_RWSEM);
+  const c = <usize>load32(u + CONSUMERS);
+  if (
+    c != 0 &&
+    load32(c + CONSUMER_NEXT) == 0 &&
+    load<i32>(c, FILTER_TASK) == 0 &&
+    load<u32>(c, FILTER_MM) == 0 &&
+    load<i32>(c, LIMITED) == 0
+  ) {
+    const sink = <usize>load<u32>(c, CONSUMER_SINK);
+    const slot = load<u32>(c, CONSUMER_NHIT_SLOT);
+    if (slot != 0 && load<i32>(sink, SINK_KIND) == HANDLER_COUNT) {
+      const insn: u32 = opcode == INSN_NOP ? SOLE_NOP : opcode == INSN_PUSH ? SOLE_PUSH : SOLE_RET;
+      word = ((<i64>(load<u32>(sink, SINK_AREA) | insn)) << 32) | (<i64>slot);
+    }
+  }
+  up_read(u + CONSUMER_RWSEM);
+  return word;
+}
+
+/** What count_sole wants to know of this CPU. */
+// @ts-ignore: decorator
+@inline
+export function sole_slots(cpu: i32): u32 {
+  return <u32>(cpu * NHIT_STRIDE);
+}
+// @ts-ignore: decorator
+@inline
+export function sole_blocks(cpu: i32): u32 {
+  return <u32>(cpu * STRIDE);
+}
+
+/** Counts one hit on this CPU by a word of sole_counter; returns which instruction it was. */
+// @ts-ignore: decorator
+@inline
+export function count_sole(word: i64, slots: u32, blocks: u32): u32 {
+  const slot = <usize>(<u32>word + slots);
+  store<i64>(slot, load<i64>(slot) + 1);
+  const area = <u32>((<u64>word) >> 32);
+  const block = <usize>((area & ~SOLE_MASK) + blocks);
+  store<i64>(block, load<i64>(block, SINK_HITS) + 1, SINK_HITS);
+  return area & SOLE_MASK;
+}
+
 /** consumer_add: to the head of the list. register_rwsem held for writing. */
 export function consumer_add(u: usize, c: usize): void {
   down_write(u + CONSUMER_RWSEM);
-  store<u32>(c, load<u32>(u, CONSUMERS), CONSUMER_NEXT);
+  store32(c + CONSUMER_NEXT, load32(u + CONSUMERS));
   store<u32>(c, <u32>u, CONSUMER_UPROBE);
-  store<u32>(u, <u32>c, CONSUMERS);
+  store32(u + CONSUMERS, <i32>c); // A
   up_write(u + CONSUMER_RWSEM);
 }
 
@@ -157,9 +236,9 @@ export function consumer_del(u: usize, c: usize): bool {
   let found = false;
   down_write(u + CONSUMER_RWSEM);
   let link = u + CONSUMERS;
-  for (let at = <usize>load<u32>(link); at != 0; at = <usize>load<u32>(link)) {
+  for (let at = <usize>load32(link); at != 0; at = <usize>load32(link)) {
     if (at == c) {
-      store<u32>(link, load<u32>(c, CONSUMER_NEXT));
+      store32(link, load32(c + CONSUMER_NEXT)); // B
       found = true;
       break;
     }
@@ -171,15 +250,23 @@ export function consumer_del(u: usize, c: usize): bool {
 
 /**
  * uprobe_dispatcher: one hit for one consumer; RC_ bits. In the kernel's order: nhit, then the
- * filter under its rwlock (v6.9: also for unfiltered probes), then the program.
+ * filter (v6.9: under its rwlock, also for unfiltered probes), then the program. The strategy is a
+ * constant of the caller.
  */
-export function uprobe_dispatcher(c: usize, task: usize): i32 {
+// @ts-ignore: decorator
+@inline
+export function uprobe_dispatcher(strategy: i32, c: usize, task: usize): i32 {
   if (load32(c + CONSUMER_STATE) != CONSUMER_MAGIC) raise_slow(FAULT_CONSUMER_FREED);
-  store<i32>(c, load<i32>(c, CONSUMER_NHIT) + 1, CONSUMER_NHIT);
+  if ((strategy & NHIT_PERCPU) != 0) {
+    const slot = <usize>load<u32>(c, CONSUMER_NHIT_SLOT) + <usize>(this_cpu() * NHIT_STRIDE);
+    store<i64>(slot, load<i64>(slot) + 1);
+  } else {
+    store<i32>(c, load<i32>(c, CONSUMER_NHIT) + 1, CONSUMER_NHIT);
+  }
 
-  read_lock(c + FILTER_LOCK);
+  if ((strategy & FILTER_LOCKLESS) == 0) read_lock(c + FILTER_LOCK);
   const only = load<i32>(c, FILTER_TASK);
-  read_unlock(c + FILTER_LOCK);
+  if ((strategy & FILTER_LOCKLESS) == 0) read_unlock(c + FILTER_LOCK);
   if (only != 0 && only != load<i32>(task, TASK_PID)) return 0;
   // uprobe_perf_filter: another consumer's breakpoint in an address space this one does not want.
   const mm = load<u32>(c, FILTER_MM);

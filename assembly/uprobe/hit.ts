@@ -1,29 +1,40 @@
-// One hit: handle_swbp of v6.9, step by step (kernel.md 4.1).
+// One hit: handle_swbp, step by step (kernel.md 4.1, 3.1, 2.1, 2.2).
 //
+//      readers by reference (v6.9, v6.10)           readers by section (v6.12 on)
 //   1  the exception (a delay of trap_units; 0 is "raw")
-//   2  mmap_lock for reading; VMA -> (inode, offset)
-//   3  treelock; search; reference; unlock          <- the strategy: spinlock or rwlock
-//   4  mmap_lock released
-//   5  register_rwsem for reading; consumers; released
-//   6  the displaced instruction: emulated or stepped
-//   7  reference dropped
+//   2                                               enters the read section
+//   3  mmap_lock for reading; VMA -> (inode, offset); or, with LOOKUP_SPECULATIVE, first without it
+//   4  treelock; search; reference; unlock          lockless search; or the hash of breakpoints
+//   5  mmap_lock released
+//   6  register_rwsem for reading; consumers;       consumers
+//      released
+//   7  the displaced instruction: emulated or stepped. To step it, a reference is taken and the
+//      section left first, since user code may take its time (C17)
+//   8  reference dropped                            leaves the read section
 //
-// plain: `VM_INODE` under mmap_lock; `CONSUMERS`, `CONSUMER_NEXT` under register_rwsem; `UPROBE_*`,
-// `HDR_*` never change; `MAGIC` while a reference is held; `TASK_*`, `UTASK_*`: the executing
+// plain: `VM_INODE` under mmap_lock; `UPROBE_*`, `HDR_*` never change; `MAGIC` while a reference is
+// held, or in a read section; `TASK_*`, `UTASK_*`: the executing
 // task's own. The uprobe's instruction: at its place.
 
-import { FAULT_UPROBE_FREED, HDR_TRAP_UNITS, TASK_IP, UPROBE_MAGIC } from "../layout";
+import { FAULT_UPROBE_FREED, HDR_TRAP_UNITS, LOOKUP_SPECULATIVE, NHIT_PERCPU } from "../layout";
+import { PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_TASKS_TRACE, READERS_MASK } from "../layout";
+import { READERS_QSBR, READERS_REFCOUNT, TABLE_HASH, TABLE_MASK } from "../layout";
+import { TASK_FALLBACKS, TASK_IP, UPROBE_MAGIC } from "../layout";
 import { load32 } from "../atomics";
 import { cpu_delay } from "../cpu";
-import { mmap_read_lock, mmap_read_unlock, vaddr_to_offset, vma_lookup, VM_INODE } from "../mm/mm";
-import { offset_to_vaddr } from "../mm/mm";
+import { map_inode_speculative, map_lookup_speculative, map_offset_speculative } from "../mm/mm";
+import { mmap_read_lock, mmap_read_unlock, mmap_speculate_begin } from "../mm/mm";
+import { mmap_speculate_retry, offset_to_vaddr, vaddr_to_offset } from "../mm/mm";
+import { vma_lookup, VM_INODE } from "../mm/mm";
 import { down_read, up_read } from "../sync/rwsem";
-import { COPY_INSN, is_file_trap_slow, is_trap_at, remove_breakpoint } from "./breakpoint";
+import { find_breakpoint } from "./breakpoints";
+import { COPY_INSN, is_file_trap_slow, is_trap_at, restore_insn } from "./breakpoint";
 import { CONSUMER_NEXT, filter_chain, RC_HANDLED, RC_REMOVE, uprobe_dispatcher } from "./consumer";
 import { raise_slow, this_engine } from "./fault";
-import { single_step_slow, skip_sstep } from "./step";
-import { CONSUMERS, find_uprobe, FLAGS, INSN, MAGIC, put_uprobe, REGISTER_RWSEM } from "./table";
-import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
+import { readers_enter, readers_exit } from "./readers";
+import { execute_insn, single_step_slow, skip_sstep } from "./step";
+import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, MAGIC } from "./table";
+import { put_uprobe, REGISTER_RWSEM, try_get_uprobe, UPROBE_INODE, UPROBE_OFFSET } from "./table";
 import { TASK_MM, UTASK_VADDR } from "./task";
 
 // How a trap ended.
@@ -46,51 +57,145 @@ function unapply_uprobe_slow(u: usize, mm: usize, vaddr: u32): void {
     vma != 0 &&
     load<u32>(vma, VM_INODE) == load<u32>(u, UPROBE_INODE) &&
     offset_to_vaddr(vma, load<i32>(u, UPROBE_OFFSET)) == vaddr;
-  if (same) remove_breakpoint(u, vma, vaddr);
+  if (same) restore_insn(u, vma, vaddr);
   mmap_read_unlock(mm);
 }
 
-// handler_chain: HIT_HANDLED, HIT_FILTERED or HIT_NO_CONSUMER.
-function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
-  down_read(u + REGISTER_RWSEM);
+// The consumers from `first` on: HIT_HANDLED, HIT_FILTERED or HIT_NO_CONSUMER, and whether all of
+// them asked for the breakpoint's removal (WANTS_REMOVAL).
+const WANTS_REMOVAL: i32 = 8;
+// @ts-ignore: decorator
+@inline
+function consumers(strategy: i32, first: usize, task: usize): i32 {
+  if (first == 0) return HIT_NO_CONSUMER;
   let any = 0;
   let all = RC_REMOVE;
-  const first = <usize>load<u32>(u, CONSUMERS);
-  for (let c = first; c != 0; c = <usize>load<u32>(c, CONSUMER_NEXT)) {
-    const rc = uprobe_dispatcher(c, task);
+  for (let c = first; c != 0; c = <usize>load32(c + CONSUMER_NEXT)) {
+    const rc = uprobe_dispatcher(strategy, c, task);
     any |= rc;
     all &= rc;
   }
-  // UPROBE_HANDLER_REMOVE by all of them. Still under register_rwsem, so no consumer can be added
-  // in between, and asked again: one that wants other address spaces only has no say (C11).
-  if (first != 0 && all != 0 && !filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
-  up_read(u + REGISTER_RWSEM);
-  if (first == 0) return HIT_NO_CONSUMER;
-  return (any & RC_HANDLED) != 0 ? HIT_HANDLED : HIT_FILTERED;
+  const outcome = (any & RC_HANDLED) != 0 ? HIT_HANDLED : HIT_FILTERED;
+  return all != 0 ? outcome | WANTS_REMOVAL : outcome;
 }
 
-/** handle_swbp: the task has executed a trap byte at its ip. Returns a HIT_ constant. */
+// handler_chain of v6.9: the list under register_rwsem.
+function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+  down_read(u + REGISTER_RWSEM);
+  const outcome = consumers(PRESET_RWLOCK, <usize>load32(u + CONSUMERS), task);
+  // UPROBE_HANDLER_REMOVE by all of them. Still under register_rwsem, so no consumer can be added
+  // in between, and asked again: one that wants other address spaces only has no say (C11).
+  if ((outcome & WANTS_REMOVAL) != 0 && !filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
+  up_read(u + REGISTER_RWSEM);
+  return outcome & ~WANTS_REMOVAL;
+}
+
+// UPROBE_HANDLER_REMOVE in a read section: under register_rwsem all are asked again, those too that
+// were added meanwhile (C11).
+function remove_if_unwanted_slow(u: usize, mm: usize, vaddr: u32): void {
+  down_read(u + REGISTER_RWSEM);
+  if (!filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
+  up_read(u + REGISTER_RWSEM);
+}
+
+// handler_chain of v6.12: the list in a read section.
 // @ts-ignore: decorator
 @inline
-export function handle_swbp(table: usize, kind: i32, task: usize): i32 {
-  const trap_units = load<i32>(this_engine(), HDR_TRAP_UNITS);
-  cpu_delay(trap_units);
-  const mm = <usize>load<u32>(task, TASK_MM);
-  const vaddr = <u32>load<i64>(task, TASK_IP);
-  store<u32>(task, vaddr, UTASK_VADDR);
+function chain_in_section(strategy: i32, u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+  const outcome = consumers(strategy, <usize>load32(u + CONSUMERS), task);
+  if ((outcome & WANTS_REMOVAL) != 0) remove_if_unwanted_slow(u, mm, vaddr);
+  return outcome & ~WANTS_REMOVAL;
+}
 
-  // find_active_uprobe
-  let u: usize = 0;
-  let is_swbp: bool = false;
+function handler_chain_shared(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+  return chain_in_section(PRESET_TASKS_TRACE, u, task, mm, vaddr);
+}
+
+function handler_chain_percpu(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+  return chain_in_section(PRESET_SPECULATIVE, u, task, mm, vaddr);
+}
+
+// find_active_uprobe_speculative: the uprobe, or 0 for "ask under mmap_lock": a negative answer
+// counts only there.
+// @ts-ignore: decorator
+@inline
+function find_active_uprobe_speculative(table: usize, task: usize, mm: usize, vaddr: u32): usize {
+  const seq = mmap_speculate_begin(mm);
+  if ((seq & 1) != 0) return 0;
+  const map = map_lookup_speculative(mm, vaddr);
+  if (map == 0) return 0;
+  const inode = map_inode_speculative(map);
+  const u = find_uprobe_rcu(table, task, inode, map_offset_speculative(map, vaddr));
+  return u != 0 && !mmap_speculate_retry(mm, seq) ? u : 0;
+}
+
+// What find_active_uprobe says instead of a uprobe, with no uprobe there.
+/** No trap byte any more: the instruction is to be executed again. */
+const GONE: usize = 0;
+/** A trap byte all the same. */
+const SWBP: usize = 1;
+
+// find_active_uprobe under mmap_lock: a uprobe, GONE or SWBP. By strategy with a reference, or not.
+// @ts-ignore: decorator
+@inline
+function find_active_uprobe(
+  strategy: i32,
+  table: usize,
+  task: usize,
+  mm: usize,
+  vaddr: u32,
+): usize {
+  let u: usize = GONE;
   mmap_read_lock(mm);
   const vma = vma_lookup(mm, vaddr);
   if (vma != 0) {
-    u = find_uprobe(table, kind, <usize>load<u32>(vma, VM_INODE), vaddr_to_offset(vma, vaddr));
-    if (u == 0) is_swbp = is_trap_at(vma, vaddr);
+    const inode = <usize>load<u32>(vma, VM_INODE);
+    const offset = vaddr_to_offset(vma, vaddr);
+    if ((strategy & READERS_MASK) == READERS_REFCOUNT) {
+      u = find_uprobe(table, strategy, inode, offset);
+    } else {
+      u = find_uprobe_rcu(table, task, inode, offset);
+    }
+    if (u == 0) u = is_trap_at(vma, vaddr) ? SWBP : GONE;
   }
   mmap_read_unlock(mm);
-  if (u == 0) return is_swbp ? HIT_SIGTRAP : HIT_RESTART;
+  return u;
+}
 
+// Speculation did not answer: under mmap_lock, and counted.
+function find_active_uprobe_slow(table: usize, task: usize, mm: usize, vaddr: u32): usize {
+  store<i64>(task, load<i64>(task, TASK_FALLBACKS) + 1, TASK_FALLBACKS);
+  return find_active_uprobe(PRESET_SPECULATIVE, table, task, mm, vaddr);
+}
+
+// @ts-ignore: decorator
+@inline
+function lookup(strategy: i32, table: usize, task: usize, mm: usize, vaddr: u32): usize {
+  if ((strategy & TABLE_MASK) == TABLE_HASH) {
+    const u = find_breakpoint(mm, vaddr);
+    return u != 0 ? u : find_active_uprobe_slow(table, task, mm, vaddr);
+  }
+  if ((strategy & LOOKUP_SPECULATIVE) != 0) {
+    const u = find_active_uprobe_speculative(table, task, mm, vaddr);
+    return u != 0 ? u : find_active_uprobe_slow(table, task, mm, vaddr);
+  }
+  return find_active_uprobe(strategy, table, task, mm, vaddr);
+}
+
+// Steps 3 to 8 with references.
+// @ts-ignore: decorator
+@inline
+function swbp_by_reference(
+  strategy: i32,
+  table: usize,
+  task: usize,
+  mm: usize,
+  vaddr: u32,
+  trap_units: i32,
+): i32 {
+  const u = find_active_uprobe(strategy, table, task, mm, vaddr);
+  if (u == GONE) return HIT_RESTART;
+  if (u == SWBP) return HIT_SIGTRAP;
   if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_UPROBE_FREED);
   // [C] the flag, [D] then the instruction. Pairs with [A][B] in breakpoint.ts (C5).
   if ((load32(u + FLAGS) & COPY_INSN) == 0) {
@@ -103,4 +208,68 @@ export function handle_swbp(table: usize, kind: i32, task: usize): i32 {
   if (!skip_sstep(task, opcode)) single_step_slow(task, u, opcode, trap_units);
   put_uprobe(table, u);
   return outcome;
+}
+
+// Steps 2 to 8 in a read section.
+// @ts-ignore: decorator
+@inline
+function swbp_in_section(
+  strategy: i32,
+  table: usize,
+  task: usize,
+  mm: usize,
+  vaddr: u32,
+  trap_units: i32,
+): i32 {
+  const idx = readers_enter(strategy);
+  const u = lookup(strategy, table, task, mm, vaddr);
+  if (u == GONE || u == SWBP) {
+    readers_exit(strategy, idx);
+    return u == GONE ? HIT_RESTART : HIT_SIGTRAP;
+  }
+  if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_UPROBE_FREED);
+  if ((load32(u + FLAGS) & COPY_INSN) == 0) {
+    const own = is_file_trap_slow(u);
+    readers_exit(strategy, idx);
+    return own ? HIT_SIGTRAP : HIT_RESTART;
+  }
+  const opcode = <i32>load<u8>(u, INSN); // D
+  let outcome: i32;
+  if ((strategy & TABLE_MASK) == TABLE_HASH) {
+    outcome = chain_in_section(strategy, u, task, mm, vaddr);
+  } else if ((strategy & NHIT_PERCPU) != 0) {
+    outcome = handler_chain_percpu(u, task, mm, vaddr);
+  } else {
+    outcome = handler_chain_shared(u, task, mm, vaddr);
+  }
+  if (skip_sstep(task, opcode)) {
+    readers_exit(strategy, idx);
+  } else if ((strategy & READERS_MASK) == READERS_QSBR) {
+    // Still in the section, which ends at this CPU's next quiet moment: after the step anyway.
+    single_step_slow(task, u, opcode, trap_units);
+  } else if (try_get_uprobe(u)) {
+    readers_exit(strategy, idx);
+    single_step_slow(task, u, opcode, trap_units);
+    put_uprobe(table, u);
+  } else {
+    // Unregistered meanwhile, and its breakpoint is gone: what the task would execute again is
+    // executed from the copy, which the section keeps.
+    execute_insn(task, opcode);
+    readers_exit(strategy, idx);
+  }
+  return outcome;
+}
+
+/** handle_swbp: the task has executed a trap byte at its ip. Returns a HIT_ constant. */
+// @ts-ignore: decorator
+@inline
+export function handle_swbp(strategy: i32, table: usize, task: usize): i32 {
+  const trap_units = load<i32>(this_engine(), HDR_TRAP_UNITS);
+  cpu_delay(trap_units);
+  const mm = <usize>load<u32>(task, TASK_MM);
+  const vaddr = <u32>load<i64>(task, TASK_IP);
+  store<u32>(task, vaddr, UTASK_VADDR);
+  return (strategy & READERS_MASK) == READERS_REFCOUNT
+    ? swbp_by_reference(strategy, table, task, mm, vaddr, trap_units)
+    : swbp_in_section(strategy, table, task, mm, vaddr, trap_units);
 }

@@ -12,8 +12,15 @@
 // Rules, checked by rb_check: a red node has black children; every path from a node down to a leaf
 // passes the same number of black nodes; so no path is more than twice as long as another.
 //
-// plain: `PARENT`, `LEFT`, `RIGHT`, `root`, `link` and a child by its side (`up`, `down`, `side`,
-// `far`): nodes and roots are accessed under the table's treelock, which the caller holds.
+// Links go down only for those who walk without the lock: links (the root, LEFT, RIGHT) are atomic
+// words, PARENT is for the lock's holder. A node's own words are written before [A] the link that
+// shows it; a walker reads [B] a link, then the node. Forbidden: a node whose children or key are
+// not there yet. Every rotation and erase stores its links in an order that leaves no loop in
+// between: a subtree may be unreachable for a moment, never its own descendant (C1).
+//
+// plain: `PARENT`: accessed under the table's treelock only, which the caller holds.
+
+import { load32, store32 } from "../atomics";
 
 export const RB_NODE_BYTES = 24;
 const PARENT = 0;
@@ -26,12 +33,12 @@ const BOTH: usize = LEFT + RIGHT;
 // @ts-ignore: decorator
 @inline
 export function rb_left(n: usize): usize {
-  return <usize>load<u32>(n, LEFT);
+  return <usize>load32(n + LEFT); // B
 }
 // @ts-ignore: decorator
 @inline
 export function rb_right(n: usize): usize {
-  return <usize>load<u32>(n, RIGHT);
+  return <usize>load32(n + RIGHT); // B
 }
 // @ts-ignore: decorator
 @inline
@@ -68,30 +75,30 @@ export function rb_empty_node(n: usize): bool {
 // Puts `to` in the place that `from` has below its parent.
 function replace_child(root: usize, from: usize, to: usize): void {
   const parent = rb_parent(from);
-  if (parent == 0) store<u32>(root, <u32>to);
-  else if (rb_left(parent) == from) store<u32>(parent, <u32>to, LEFT);
-  else store<u32>(parent, <u32>to, RIGHT);
+  if (parent == 0) store32(root, <i32>to);
+  else if (rb_left(parent) == from) store32(parent + LEFT, <i32>to);
+  else store32(parent + RIGHT, <i32>to);
 }
 
 // The child on the side `up` (LEFT or RIGHT) of n takes n's place; n becomes its other child.
 function rotate(root: usize, n: usize, up: usize): void {
   const down = BOTH - up;
-  const child = <usize>load<u32>(n + up);
-  const inner = <usize>load<u32>(child + down);
-  store<u32>(n + up, <u32>inner);
+  const child = <usize>load32(n + up);
+  const inner = <usize>load32(child + down);
+  store32(n + up, <i32>inner);
   if (inner != 0) set_parent(inner, n);
   replace_child(root, n, child);
   set_parent(child, rb_parent(n));
-  store<u32>(child + down, <u32>n);
+  store32(child + down, <i32>n);
   set_parent(n, child);
 }
 
 /** Links a new red node below `parent` (0: as the root) at `link`; rb_insert_color must follow. */
 export function rb_link_node(n: usize, parent: usize, link: usize): void {
   store<u32>(n, <u32>parent, PARENT);
-  store<u32>(n, 0, LEFT);
-  store<u32>(n, 0, RIGHT);
-  store<u32>(link, <u32>n);
+  store32(n + LEFT, 0);
+  store32(n + RIGHT, 0);
+  store32(link, <i32>n); // A
 }
 /** Address of the link to the left or right child, for rb_link_node. */
 // @ts-ignore: decorator
@@ -111,7 +118,7 @@ export function rb_insert_color(root: usize, node: usize): void {
   for (let parent = rb_parent(n); is_red(parent); parent = rb_parent(n)) {
     const grand = rb_parent(parent); // a red node is never the root
     const side: usize = rb_left(grand) == parent ? LEFT : RIGHT;
-    const uncle = <usize>load<u32>(grand + (BOTH - side));
+    const uncle = <usize>load32(grand + (BOTH - side));
     if (is_red(uncle)) {
       set_black(parent);
       set_black(uncle);
@@ -119,7 +126,7 @@ export function rb_insert_color(root: usize, node: usize): void {
       n = grand;
       continue;
     }
-    if (<usize>load<u32>(parent + side) != n) {
+    if (<usize>load32(parent + side) != n) {
       rotate(root, parent, BOTH - side);
       n = parent;
       parent = rb_parent(n);
@@ -128,7 +135,7 @@ export function rb_insert_color(root: usize, node: usize): void {
     set_red(grand);
     rotate(root, grand, side);
   }
-  set_black(<usize>load<u32>(root));
+  set_black(<usize>load32(root));
 }
 
 // The subtree at `n` (0: empty) below `parent` lacks one black node.
@@ -136,12 +143,12 @@ function erase_color(root: usize, n: usize, parent: usize): void {
   while (parent != 0 && !is_red(n)) {
     const side: usize = rb_left(parent) == n ? LEFT : RIGHT;
     const far: usize = BOTH - side;
-    let sibling = <usize>load<u32>(parent + far);
+    let sibling = <usize>load32(parent + far);
     if (is_red(sibling)) {
       set_black(sibling);
       set_red(parent);
       rotate(root, parent, far);
-      sibling = <usize>load<u32>(parent + far);
+      sibling = <usize>load32(parent + far);
     }
     if (!is_red(rb_left(sibling)) && !is_red(rb_right(sibling))) {
       set_red(sibling);
@@ -149,15 +156,15 @@ function erase_color(root: usize, n: usize, parent: usize): void {
       parent = rb_parent(n);
       continue;
     }
-    if (!is_red(<usize>load<u32>(sibling + far))) {
-      set_black(<usize>load<u32>(sibling + side));
+    if (!is_red(<usize>load32(sibling + far))) {
+      set_black(<usize>load32(sibling + side));
       set_red(sibling);
       rotate(root, sibling, side);
-      sibling = <usize>load<u32>(parent + far);
+      sibling = <usize>load32(parent + far);
     }
     copy_colour(sibling, parent);
     set_black(parent);
-    set_black(<usize>load<u32>(sibling + far));
+    set_black(<usize>load32(sibling + far));
     rotate(root, parent, far);
     return;
   }
@@ -181,12 +188,12 @@ export function rb_erase(root: usize, n: usize): void {
     if (parent == n) {
       parent = next;
     } else {
-      store<u32>(parent, <u32>child, LEFT);
+      store32(parent + LEFT, <i32>child);
       if (child != 0) set_parent(child, parent);
-      store<u32>(next, <u32>right, RIGHT);
+      store32(next + RIGHT, <i32>right);
       set_parent(right, next);
     }
-    store<u32>(next, <u32>left, LEFT);
+    store32(next + LEFT, <i32>left);
     set_parent(left, next);
     replace_child(root, n, next);
     store<u32>(next, load<u32>(n, PARENT), PARENT);
@@ -202,7 +209,7 @@ export function rb_erase(root: usize, n: usize): void {
 
 /** First node in order, or 0. */
 export function rb_first(root: usize): usize {
-  let n = <usize>load<u32>(root);
+  let n = <usize>load32(root);
   if (n == 0) return 0;
   while (rb_left(n) != 0) n = rb_left(n);
   return n;

@@ -1,4 +1,4 @@
-// Registration: uprobe_register and uprobe_unregister of v6.9.
+// Registration: uprobe_register and uprobe_unregister of v6.9, and how v6.12 waits.
 //
 // Lock order: register_rwsem, dup_mmap_sem, i_mmap_mutex (dropped), mmap_lock, uprobes_mmap_mutex,
 // consumer_rwsem, treelock.
@@ -8,21 +8,25 @@
 //  G2 when uprobe_unregister has returned, no handler of the consumer runs or will run (C9);
 //  G3 at every moment at most one uprobe per key is in the tree (C3).
 // G2 holds because hits walk the list under register_rwsem for reading and unregister takes the
-// consumer out under it for writing. Progress: both block.
+// consumer out under it for writing; where hits read without it, because unregister waits for a
+// grace period after that. Progress: both block.
 //
-// plain: `CONSUMERS`, `I_MMAP`, `VM_*` under the locks named above; `UPROBE_*`, `INODE_SIZE` never
+// plain: `I_MMAP`, `VM_*` under the locks named above; `UPROBE_*`, `INODE_SIZE` never
 // change.
 
 import { EAGAIN, ENOENT, ENOMEM, ENOSPC, EINVAL } from "../layout";
+import { load32 } from "../atomics";
 import { I_MMAP, i_mmap_lock, i_mmap_unlock, INODE_SIZE } from "../mm/inode";
 import { mm_get, mm_has_uprobes, mm_put, mmap_write_lock, mmap_write_unlock } from "../mm/mm";
 import { offset_to_vaddr, vaddr_to_offset, vma_lookup, VM_INODE, VM_MM, VM_NEXT } from "../mm/mm";
 import { VM_PASS } from "../mm/mm";
 import { down_write, up_write } from "../sync/rwsem";
-import { install_breakpoint, remove_breakpoint } from "./breakpoint";
+import { install_breakpoint, refresh_breakpoint, remove_breakpoint } from "./breakpoint";
 import { consumer_add, consumer_del, consumer_filter, filter_chain } from "./consumer";
+import { uprobes_reclaim } from "./reclaim";
 import { alloc_uprobe, CONSUMERS, delete_uprobe, dup_mmap_sem, find_uprobe } from "./table";
-import { next_pass, put_uprobe, REGISTER_RWSEM, table_kind, UPROBE_INODE } from "./table";
+import { has_deferred, next_pass, put_uprobe, REGISTER_RWSEM, table_strategy } from "./table";
+import { UPROBE_INODE } from "./table";
 import { uprobe_is_active, uprobe_limit_reached, UPROBE_OFFSET } from "./table";
 
 // register_for_each_vma: `added` is the new consumer, or 0 when one was taken away.
@@ -63,9 +67,11 @@ function register_for_each_vma(table: usize, u: usize, added: usize): i32 {
       vaddr_to_offset(vma, vaddr) == offset
     ) {
       if (added != 0) {
-        if (consumer_filter(added, mm)) rc = install_breakpoint(u, vma, vaddr);
+        if (consumer_filter(added, mm)) rc = install_breakpoint(table, u, vma, vaddr);
+        else refresh_breakpoint(table, u, vma, vaddr);
       } else if (mm_has_uprobes(mm)) {
-        if (!filter_chain(u, mm)) remove_breakpoint(u, vma, vaddr);
+        if (!filter_chain(u, mm)) remove_breakpoint(table, u, vma, vaddr);
+        else refresh_breakpoint(table, u, vma, vaddr);
       }
     }
     mmap_write_unlock(mm);
@@ -79,7 +85,7 @@ function register_for_each_vma(table: usize, u: usize, added: usize): i32 {
 function unregister_locked(table: usize, u: usize, c: usize): i32 {
   if (!consumer_del(u, c)) return ENOENT;
   register_for_each_vma(table, u, 0); // removing cannot fail
-  if (load<u32>(u, CONSUMERS) == 0) delete_uprobe(table, u);
+  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);
   return 0;
 }
 
@@ -92,7 +98,12 @@ export function uprobe_register(table: usize, inode: usize, offset: i32, c: usiz
   if (offset < 0 || offset >= load<i32>(inode, INODE_SIZE)) return EINVAL;
   let rc: i32;
   do {
-    const u = alloc_uprobe(table, inode, offset);
+    let u = alloc_uprobe(table, inode, offset);
+    if (u == 0 && has_deferred(table)) {
+      // There may be room that only waits for a grace period.
+      uprobes_reclaim(table);
+      u = alloc_uprobe(table, inode, offset);
+    }
     if (u == 0) return uprobe_limit_reached(table) ? ENOSPC : ENOMEM;
     rc = EAGAIN;
     down_write(u + REGISTER_RWSEM);
@@ -108,13 +119,28 @@ export function uprobe_register(table: usize, inode: usize, offset: i32, c: usiz
   return rc;
 }
 
-/** Takes consumer `c` from the probe at (inode, offset). ENOENT: there is no such consumer. */
-export function uprobe_unregister(table: usize, inode: usize, offset: i32, c: usize): i32 {
-  const u = find_uprobe(table, table_kind(table), inode, offset);
+/**
+ * Takes consumer `c` from the probe at (inode, offset). ENOENT: there is no such consumer. Hits
+ * that had begun may still run its handler: uprobe_unregister_sync waits for them, once for many.
+ */
+export function uprobe_unregister_nosync(table: usize, inode: usize, offset: i32, c: usize): i32 {
+  const u = find_uprobe(table, table_strategy(table), inode, offset);
   if (u == 0) return ENOENT;
   down_write(u + REGISTER_RWSEM);
   const rc = unregister_locked(table, u, c);
   up_write(u + REGISTER_RWSEM);
   put_uprobe(table, u);
+  return rc;
+}
+
+/** Returns when no handler of a consumer that was taken out before the call runs any more. */
+export function uprobe_unregister_sync(table: usize): void {
+  uprobes_reclaim(table);
+}
+
+/** Both. ENOENT: there is no such consumer. */
+export function uprobe_unregister(table: usize, inode: usize, offset: i32, c: usize): i32 {
+  const rc = uprobe_unregister_nosync(table, inode, offset, c);
+  if (rc == 0) uprobe_unregister_sync(table);
   return rc;
 }

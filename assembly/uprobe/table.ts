@@ -2,50 +2,68 @@
 //
 //   offset  bytes  content
 //        0      4  uprobes_tree: root
-//        8     16  uprobes_treelock: a queued spinlock or a queued rwlock (kind)
-//                  root and lock are neighbours, as the kernel's two static variables are
-//       64      4  kind, a TABLE_ constant: fixed at init
+//        8     16  uprobes_treelock: a queued spinlock, else a queued rwlock (strategy)
+//       24      4  uprobes_seqcount: odd while the lock's holder changes the tree
+//                  root, lock and count are neighbours, as the kernel's static variables are
+//       64      4  strategy, a PRESET_ constant: fixed at init
 //       68      4  arena
 //       72      8  uprobes alive (allocated, not yet freed), most allowed
 //       80      4  uprobes in the tree
+//       96      4  what is to be freed after a grace period (uprobe/reclaim.ts)
 //      128     40  dup_mmap_sem: registration against fork of address spaces
 //      168      8  number of the last registration pass, under dup_mmap_sem. 64 bits: a million
 //                  passes a second would bring 32 back to an old mapping's number in 72 minutes
 //      192  13*64  uprobes_mmap_mutex[inode hash]: patching of new mappings
+//     1024     64  per-CPU counters of consumers (mm/slots.ts), with NHIT_PERCPU
+//     1088    128  a table of breakpoints with one free place (uprobe/breakpoints.ts): always zero
 //
-// plain: `TREE`, `link` under treelock; `PASS` under dup_mmap_sem; `KIND`, `TABLE_*`, `MAX` never
-// change after init; `UPROBE_*` are written before the uprobe is in the tree, `MAGIC` also when it
-// has left it and its last reference is gone.
+// Lookups, by strategy:
+//   TABLE_SPINLOCK, TABLE_RWLOCK   under treelock, with a reference for the caller
+//   TABLE_RCU, TABLE_HASH          without a lock, in a read section of the strategy's readers,
+//   which
+//                                  keeps alive what is found; no reference is taken
+// A lockless search can miss what is there, since a rotation hides a subtree for a moment; it
+// cannot find what never was there. So what is found counts at once, and "not there" only if no
+// writer was at work: the sequence count is even, and the same before and after (C1).
+//
+// plain: `PASS` under dup_mmap_sem; `STRATEGY`, `TABLE_*`, `MAX` never change after init;
+// `UPROBE_*` are written before the uprobe is in the tree, `MAGIC` also when nobody can hold it any
+// more.
 
-import {
-  TABLE_ALIVE,
-  TABLE_IN_TREE,
-  TABLE_RWLOCK,
-  TABLE_SPINLOCK,
-  UPROBE_FREED_MAGIC,
-} from "../layout";
+import { RCU_HEAD_KIND, READERS_MASK, READERS_REFCOUNT, TABLE_ALIVE } from "../layout";
+import { TABLE_IN_TREE } from "../layout";
+import { TABLE_MASK, TABLE_RCU, TABLE_SPINLOCK, TASK_RETRIES, UPROBE_FREED_MAGIC } from "../layout";
 import { FAULT_DOUBLE_ERASE, FAULT_REFCOUNT, UPROBE_MAGIC } from "../layout";
 import { add32, load32 } from "../atomics";
 import { arena_alloc, arena_free } from "../mm/arena";
+import { slots_init, SLOTS_BYTES } from "../mm/slots";
+import { call_rcu_push } from "../rcu/callbacks";
 import { mutex_init } from "../sync/mutex";
 import { qspin_init, qspin_lock, qspin_unlock } from "../sync/qspinlock";
-import { refcount_dec_and_test, refcount_inc, refcount_set } from "../sync/refcount";
+import { refcount_dec_and_test, refcount_inc, refcount_inc_not_zero } from "../sync/refcount";
+import { refcount_set } from "../sync/refcount";
 import { read_lock, read_unlock, rwlock_init, write_lock, write_unlock } from "../sync/rwlock";
 import { rwsem_init } from "../sync/rwsem";
-import { raise_slow } from "./fault";
+import { read_seqcount_begin, read_seqcount_retry } from "../sync/seqcount";
+import { write_seqcount_begin, write_seqcount_end } from "../sync/seqcount";
+import { raise_slow, ring_housekeeper_slow } from "./fault";
 import { rb_clear_node, rb_empty_node, rb_erase, rb_insert_color, rb_left } from "./rbtree";
 import { rb_left_link, rb_link_node, rb_right, rb_right_link } from "./rbtree";
 
 const TREE = 0;
 const TREELOCK = 8;
-const KIND = 64;
+const SEQCOUNT = 24;
+const STRATEGY = 64;
 const TABLE_ARENA = 68;
 const MAX = 76;
+export const DEFERRED = 96;
 const DUP_MMAP_SEM = 128;
 const PASS = 168;
 const MMAP_MUTEX = 192;
 const MMAP_MUTEXES = 13; // UPROBES_HASH_SZ
-export const TABLE_BYTES = 192 + MMAP_MUTEXES * 64;
+const NHIT_SLOTS = 192 + MMAP_MUTEXES * 64;
+const NO_BREAKPOINTS = NHIT_SLOTS + SLOTS_BYTES;
+export const TABLE_BYTES = NO_BREAKPOINTS + 128;
 
 // struct uprobe, the kernel's places (v6.9, 64-bit): rb_node, ref and the head of register_rwsem
 // share a line, and the walk of other CPUs reads the links on it. On purpose: the published
@@ -62,6 +80,8 @@ export const TABLE_BYTES = 192 + MMAP_MUTEXES * 64;
 //      160      8  flags
 //      168      1  the displaced instruction
 //      172      4  UPROBE_MAGIC, or UPROBE_FREED_MAGIC
+//      176      8  head for the deferred free: not in the node, which lockless walks may still
+//                  follow when the free is already pending (C4)
 const REF = 24;
 export const REGISTER_RWSEM = 32;
 export const CONSUMER_RWSEM = 72;
@@ -71,17 +91,27 @@ export const UPROBE_OFFSET = 144;
 export const FLAGS = 160;
 export const INSN = 168;
 export const MAGIC = 172;
+const RCU_HEAD = 176;
 const UPROBE_BYTES = 192;
 
-export function table_init(table: usize, arena: usize, kind: i32, max: i32): void {
+// What a deferred head belongs to (rcu/callbacks.ts), for reclaim.ts.
+export const DEFERRED_UPROBE = 1;
+export const DEFERRED_BREAKPOINTS = 2;
+
+/** No tree that fits the memory is deeper. */
+const STEPS_MOST = 64;
+
+/** `cpus`: how many CPUs can hit, the housekeeper among them. */
+export function table_init(table: usize, arena: usize, strategy: i32, max: i32, cpus: i32): void {
   memory.fill(table, 0, TABLE_BYTES);
-  if (kind == TABLE_SPINLOCK) qspin_init(table + TREELOCK);
+  if ((strategy & TABLE_MASK) == TABLE_SPINLOCK) qspin_init(table + TREELOCK);
   else rwlock_init(table + TREELOCK);
   rwsem_init(table + DUP_MMAP_SEM);
   for (let i = 0; i < MMAP_MUTEXES; i++) mutex_init(table + MMAP_MUTEX + <usize>(i * 64));
-  store<i32>(table, kind, KIND);
+  store<i32>(table, strategy, STRATEGY);
   store<u32>(table, <u32>arena, TABLE_ARENA);
   store<i32>(table, max, MAX);
+  slots_init(table + NHIT_SLOTS, arena, cpus);
 }
 
 export function table_arena(table: usize): usize {
@@ -89,6 +119,13 @@ export function table_arena(table: usize): usize {
 }
 export function dup_mmap_sem(table: usize): usize {
   return table + DUP_MMAP_SEM;
+}
+export function nhit_slots(table: usize): usize {
+  return table + NHIT_SLOTS;
+}
+/** A table of breakpoints in which nothing is found: for whoever has none. */
+export function no_breakpoints(table: usize): usize {
+  return table + NO_BREAKPOINTS;
 }
 /** A number that no mapping carries as its last pass; dup_mmap_sem held for writing. */
 export function next_pass(table: usize): i64 {
@@ -101,28 +138,38 @@ export function mmap_mutex(table: usize, inode: usize): usize {
   return table + MMAP_MUTEX + <usize>((((<u32>inode) >> 6) % MMAP_MUTEXES) * 64);
 }
 
-// The lock's kind as a compile-time constant on the hit path, at run time elsewhere.
+export function table_strategy(table: usize): i32 {
+  return load<i32>(table, STRATEGY);
+}
+/** Whether hits read without references, so that frees wait for a grace period. */
+export function table_is_deferring(table: usize): bool {
+  return (table_strategy(table) & READERS_MASK) != READERS_REFCOUNT;
+}
+
+// The strategy as a compile-time constant on the hit path, at run time elsewhere.
 // @ts-ignore: decorator
 @inline
-export function treelock_read(table: usize, kind: i32): void {
-  if (kind == TABLE_SPINLOCK) qspin_lock(table + TREELOCK);
+export function treelock_read(table: usize, strategy: i32): void {
+  if ((strategy & TABLE_MASK) == TABLE_SPINLOCK) qspin_lock(table + TREELOCK);
   else read_lock(table + TREELOCK);
 }
 // @ts-ignore: decorator
 @inline
-export function treeunlock_read(table: usize, kind: i32): void {
-  if (kind == TABLE_SPINLOCK) qspin_unlock(table + TREELOCK);
+export function treeunlock_read(table: usize, strategy: i32): void {
+  if ((strategy & TABLE_MASK) == TABLE_SPINLOCK) qspin_unlock(table + TREELOCK);
   else read_unlock(table + TREELOCK);
 }
-export function table_kind(table: usize): i32 {
-  return load<i32>(table, KIND);
-}
+/** Excludes readers under the lock; and, when it is to change the tree, tells those without. */
 export function treelock_write(table: usize): void {
-  if (table_kind(table) == TABLE_SPINLOCK) qspin_lock(table + TREELOCK);
+  const kind = table_strategy(table) & TABLE_MASK;
+  if (kind == TABLE_SPINLOCK) qspin_lock(table + TREELOCK);
   else write_lock(table + TREELOCK);
+  if (kind >= TABLE_RCU) write_seqcount_begin(table + SEQCOUNT);
 }
 export function treeunlock_write(table: usize): void {
-  if (table_kind(table) == TABLE_SPINLOCK) qspin_unlock(table + TREELOCK);
+  const kind = table_strategy(table) & TABLE_MASK;
+  if (kind >= TABLE_RCU) write_seqcount_end(table + SEQCOUNT);
+  if (kind == TABLE_SPINLOCK) qspin_unlock(table + TREELOCK);
   else write_unlock(table + TREELOCK);
 }
 export function table_tree(table: usize): usize {
@@ -142,16 +189,39 @@ function is_key(inode: usize, offset: i32, u: usize): bool {
   return offset == load<i32>(u, UPROBE_OFFSET) && inode == <usize>load<u32>(u, UPROBE_INODE);
 }
 
-// __find_uprobe; treelock held.
+// __find_uprobe: under treelock, or without (then see find_uprobe_rcu).
 // @ts-ignore: decorator
 @inline
 function search(table: usize, inode: usize, offset: i32): usize {
-  let n = <usize>load<u32>(table, TREE);
-  while (n != 0) {
+  let n = <usize>load32(table + TREE);
+  for (let steps = 0; n != 0; steps++) {
     if (is_key(inode, offset, n)) return n;
     n = is_before(inode, offset, n) ? rb_left(n) : rb_right(n);
+    if (steps == STEPS_MOST) return 0; // an unlucky walk among rotations: a miss, tried again
   }
   return 0;
+}
+
+/** find_uprobe_rcu: the uprobe of a key, or 0. In a read section, which keeps it alive. */
+// @ts-ignore: decorator
+@inline
+export function find_uprobe_rcu(table: usize, task: usize, inode: usize, offset: i32): usize {
+  let u: usize;
+  let seq: i32;
+  do {
+    seq = read_seqcount_begin(table + SEQCOUNT);
+    u = search(table, inode, offset);
+    if (u != 0) return u;
+  } while (retry_slow(table, task, seq));
+  return 0;
+}
+
+// A miss is the slow path: the count is looked at, and a repeated search counted.
+function retry_slow(table: usize, task: usize, seq: i32): bool {
+  if (!read_seqcount_retry(table + SEQCOUNT, seq)) return false;
+  // plain: a counter of the executing task's own.
+  if (task != 0) store<i64>(task, load<i64>(task, TASK_RETRIES) + 1, TASK_RETRIES);
+  return true;
 }
 
 /** get_uprobe: one more reference on a uprobe that the caller knows to be alive. */
@@ -168,28 +238,59 @@ export function put_uprobe(table: usize, u: usize): void {
   if (refcount_dec_and_test(u + REF)) free_uprobe_slow(table, u);
 }
 
+/** try_get_uprobe: one more reference, unless the last one is gone (C17). In a read section. */
+// @ts-ignore: decorator
+@inline
+export function try_get_uprobe(u: usize): bool {
+  return refcount_inc_not_zero(u + REF);
+}
+
+// Nobody holds a reference, and nobody can find it any more. Hits that found it before may still
+// read it, where they take no references: then it is freed after a grace period (C2).
 function free_uprobe_slow(table: usize, u: usize): void {
   if (!rb_empty_node(u)) raise_slow(FAULT_REFCOUNT); // the tree still has it
   if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_REFCOUNT); // freed twice
+  if (table_is_deferring(table)) defer(table, u + RCU_HEAD, DEFERRED_UPROBE);
+  else free_uprobe(table, u);
+}
+
+function free_uprobe(table: usize, u: usize): void {
   store<i32>(u, UPROBE_FREED_MAGIC, MAGIC);
   arena_free(<usize>load<u32>(table, TABLE_ARENA), u, UPROBE_BYTES);
   add32(table + TABLE_ALIVE, -1);
 }
 
+/** The grace period of a deferred uprobe is over. */
+export function free_deferred_uprobe(table: usize, head: usize): void {
+  free_uprobe(table, head - RCU_HEAD);
+}
+
+/** call_rcu: `head` (8 bytes, in what is to be freed) is handed to the next reclaim. */
+export function defer(table: usize, head: usize, kind: i32): void {
+  // The housekeeper frees in batches: only the first of one has to wake it.
+  store<i32>(head, kind, RCU_HEAD_KIND); // plain: the caller's own until it is pushed
+  if (call_rcu_push(table + DEFERRED, head)) ring_housekeeper_slow();
+}
+
+/** Whether something waits to be freed after a grace period. */
+export function has_deferred(table: usize): bool {
+  return load32(table + DEFERRED) != 0;
+}
+
 /** find_uprobe: the uprobe of a key with a reference for the caller, or 0. */
 // @ts-ignore: decorator
 @inline
-export function find_uprobe(table: usize, kind: i32, inode: usize, offset: i32): usize {
-  treelock_read(table, kind);
+export function find_uprobe(table: usize, strategy: i32, inode: usize, offset: i32): usize {
+  treelock_read(table, strategy);
   const u = search(table, inode, offset);
   if (u != 0) get_uprobe(u);
-  treeunlock_read(table, kind);
+  treeunlock_read(table, strategy);
   return u;
 }
 
 /** Leftmost uprobe of the inode with offset >= `offset`, or 0; treelock held. */
 export function first_at_or_after(table: usize, inode: usize, offset: i32): usize {
-  let n = <usize>load<u32>(table, TREE);
+  let n = <usize>load32(table + TREE);
   let best: usize = 0;
   while (n != 0) {
     if (is_before(inode, offset, n) || is_key(inode, offset, n)) {
@@ -217,12 +318,12 @@ export function alloc_uprobe(table: usize, inode: usize, offset: i32): usize {
   if (add32(table + TABLE_ALIVE, 1) >= load<i32>(table, MAX)) {
     // Full for new keys; an existing key still takes consumers.
     add32(table + TABLE_ALIVE, -1);
-    return find_uprobe(table, table_kind(table), inode, offset);
+    return find_uprobe(table, table_strategy(table), inode, offset);
   }
   const u = arena_alloc(arena, UPROBE_BYTES);
   if (u == 0) {
     add32(table + TABLE_ALIVE, -1);
-    return find_uprobe(table, table_kind(table), inode, offset);
+    return find_uprobe(table, table_strategy(table), inode, offset);
   }
   store<u32>(u, <u32>inode, UPROBE_INODE);
   store<i32>(u, offset, UPROBE_OFFSET);
@@ -250,7 +351,7 @@ function insert_uprobe(table: usize, u: usize, inode: usize, offset: i32): usize
   treelock_write(table);
   let link = table + TREE;
   let parent: usize = 0;
-  for (let n = <usize>load<u32>(link); n != 0; n = <usize>load<u32>(link)) {
+  for (let n = <usize>load32(link); n != 0; n = <usize>load32(link)) {
     if (is_key(inode, offset, n)) {
       get_uprobe(n);
       treeunlock_write(table);

@@ -4,32 +4,50 @@
 // words are read-only (who starts the workers orders them: postMessage happens before receipt).
 
 import { ABI_VERSION, CPUS_MAX, EINVAL, ENGINE_MAGIC, ENOMEM, HDR_ABI, HDR_ARENA } from "../layout";
-import { HDR_BYTES, HDR_CPUS, HDR_MAGIC, HDR_PERCPU, HDR_TABLE, HDR_TRAP_UNITS } from "../layout";
-import { HEADER_BYTES, PERCPU_BYTES, RING_BYTES, STRIDE, TABLE_RWLOCK } from "../layout";
+import { HDR_BYTES, HDR_CPUS, HDR_MAGIC, HDR_PERCPU, HDR_RCU, HDR_SRCU } from "../layout";
+import { HDR_STRATEGY, HDR_TABLE, HDR_TRAP_UNITS, HEADER_BYTES, PERCPU_BYTES } from "../layout";
+import { PRESET_FASTEST, PRESET_MMAP_LOCK, PRESET_RWLOCK, PRESET_SPECULATIVE } from "../layout";
+import { PRESET_SPINLOCK, PRESET_SRCU, PRESET_TASKS_TRACE, RING_BYTES, STRIDE } from "../layout";
 import { cpu_init } from "../cpu";
 import { ARENA_HEADER_BYTES, arena_alloc, arena_init } from "../mm/arena";
+import { srcu_init } from "../rcu/srcu";
+import { rcu_init } from "../rcu/tasks_trace";
 import { set_engine } from "../uprobe/fault";
 import { TABLE_BYTES, table_init } from "../uprobe/table";
 
 /** Areas besides the measuring CPUs': the housekeeper's and the orchestrator's. */
 const EXTRA_AREAS = 2;
 
+// The strategies that entries exist for; others are not made.
+function is_preset(strategy: i32): bool {
+  return (
+    strategy == PRESET_SPINLOCK ||
+    strategy == PRESET_RWLOCK ||
+    strategy == PRESET_SRCU ||
+    strategy == PRESET_TASKS_TRACE ||
+    strategy == PRESET_MMAP_LOCK ||
+    strategy == PRESET_SPECULATIVE ||
+    strategy == PRESET_FASTEST
+  );
+}
+
 /**
- * Formats [base, base + bytes) as an engine of `cpus` measuring CPUs, with a probe table of kind
- * `table_kind` (TABLE_ constant) for at most `uprobes_max` probes. CPU number `cpus` is the
- * housekeeper, `cpus + 1` the orchestrator. EINVAL: an argument is out of range, base or size is
- * not a multiple of STRIDE. ENOMEM: the size does not even hold the engine's own structures.
+ * Formats [base, base + bytes) as an engine of `cpus` measuring CPUs, with a hit path of
+ * `strategy` (PRESET_ constant) and a probe table for at most `uprobes_max` probes. CPU number
+ * `cpus` is the housekeeper, `cpus + 1` the orchestrator. EINVAL: an argument is out of range, base
+ * or size is not a multiple of STRIDE. ENOMEM: the size does not even hold the engine's own
+ * structures.
  */
 export function engine_init(
   base: usize,
   bytes: i32,
   cpus: i32,
-  table_kind: i32,
+  strategy: i32,
   uprobes_max: i32,
   trap_units: i32,
 ): i32 {
   if (cpus < 1 || cpus > CPUS_MAX || uprobes_max < 0 || trap_units < 0) return EINVAL;
-  if (table_kind < 0 || table_kind > TABLE_RWLOCK) return EINVAL;
+  if (!is_preset(strategy)) return EINVAL;
   if (base % STRIDE != 0 || bytes % STRIDE != 0) return EINVAL;
   const percpu = base + HEADER_BYTES + RING_BYTES;
   const arena = percpu + <usize>((cpus + EXTRA_AREAS) * PERCPU_BYTES);
@@ -41,7 +59,9 @@ export function engine_init(
   const table = arena_alloc(arena, TABLE_BYTES);
   if (table == 0) return ENOMEM;
   set_engine(base);
-  table_init(table, arena, table_kind, uprobes_max);
+  table_init(table, arena, strategy, uprobes_max, cpus + EXTRA_AREAS);
+  srcu_init(base + HDR_SRCU, cpus + EXTRA_AREAS);
+  rcu_init(base + HDR_RCU, cpus + EXTRA_AREAS);
   store<i32>(base, ABI_VERSION, HDR_ABI);
   store<i32>(base, cpus, HDR_CPUS);
   store<i32>(base, bytes, HDR_BYTES);
@@ -49,6 +69,7 @@ export function engine_init(
   store<u32>(base, <u32>arena, HDR_ARENA);
   store<u32>(base, <u32>table, HDR_TABLE);
   store<i32>(base, trap_units, HDR_TRAP_UNITS);
+  store<i32>(base, strategy, HDR_STRATEGY);
   store<i32>(base, ENGINE_MAGIC, HDR_MAGIC);
   return 0;
 }

@@ -28,7 +28,7 @@ import { consumer_create, consumer_free, consumer_kill, CONSUMER_UPROBE } from "
 import { sink_create, sink_destroy } from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
-import { find_uprobe, put_uprobe, table_arena, table_kind } from "../uprobe/table";
+import { find_uprobe, put_uprobe, table_arena, table_strategy } from "../uprobe/table";
 import { task_create, task_destroy } from "../uprobe/task";
 import { trigger_call } from "./trigger";
 
@@ -105,10 +105,10 @@ function own_hits(sink: usize): i64 {
 }
 
 // One call of the site's function by this CPU: how many of this state's consumers took it.
-function probe_call(table: usize, state: usize, vaddr: u32): i64 {
+function probe_call(state: usize, vaddr: u32): i64 {
   const sink = <usize>load<u32>(state, SINK);
   const before = own_hits(sink);
-  trigger_call(table, table_kind(table), <usize>load<u32>(state, TASK), vaddr);
+  trigger_call(<usize>load<u32>(state, TASK), vaddr);
   count(state, CHURN_CHECKS);
   return own_hits(sink) - before;
 }
@@ -124,7 +124,7 @@ function unregister_site(table: usize, state: usize, slot: usize, site: i32): vo
   store<u32>(slot, 0);
   store<u32>(slot, <u32>c, 4);
   count(state, CHURN_UNREGISTERED);
-  if (probe_call(table, state, load<u32>(state, VADDR) + <u32>shift) != 0) {
+  if (probe_call(state, load<u32>(state, VADDR) + <u32>shift) != 0) {
     raise_slow(FAULT_LATE_HANDLER);
   }
 }
@@ -135,32 +135,32 @@ function register_site(table: usize, state: usize, slot: usize, site: i32): void
   const shift = site * load<i32>(state, STRIDE_BYTES);
   const offset = load<i32>(state, OFFSET) + shift;
   const old = <usize>load<u32>(slot, 4);
-  if (old != 0) consumer_free(arena, old);
+  if (old != 0) consumer_free(table, old);
   store<u32>(slot, 0, 4);
   // One in eight takes a single hit, of our own task, and then asks for the breakpoint's removal.
   const limit = (next_random(state) & 7) == 0 ? 1 : 0;
   const only = limit != 0 ? task_pid(state) : 0;
-  const c = consumer_create(arena, <usize>load<u32>(state, SINK), only, 0, limit);
+  const c = consumer_create(table, <usize>load<u32>(state, SINK), only, 0, limit);
   const rc = c == 0 ? ENOMEM : uprobe_register(table, inode, offset, c);
   if (rc != 0) {
     if (rc != ENOMEM && rc != ENOSPC) raise_slow(FAULT_LOST_HIT);
-    if (c != 0) consumer_free(arena, c);
+    if (c != 0) consumer_free(table, c);
     count(state, CHURN_ERRORS);
     return;
   }
   store<u32>(slot, <u32>c);
   count(state, CHURN_REGISTERED);
   // C12: registered means that the very next call is seen.
-  if (probe_call(table, state, load<u32>(state, VADDR) + <u32>shift) != 1) {
+  if (probe_call(state, load<u32>(state, VADDR) + <u32>shift) != 1) {
     raise_slow(FAULT_LOST_HIT);
   }
   // C11: a consumer that has had its last hit gets no other; those beside it still get theirs (the
   // permanent probe's oracle sees to that).
-  if (limit != 0 && probe_call(table, state, load<u32>(state, VADDR) + <u32>shift) != 0) {
+  if (limit != 0 && probe_call(state, load<u32>(state, VADDR) + <u32>shift) != 0) {
     raise_slow(FAULT_LATE_HANDLER);
   }
   // C3: while our consumer keeps it alive, the key has one uprobe: the one we are on.
-  const u = find_uprobe(table, table_kind(table), inode, offset);
+  const u = find_uprobe(table, table_strategy(table), inode, offset);
   if (u != <usize>load<u32>(c, CONSUMER_UPROBE)) raise_slow(FAULT_DUPLICATE_KEY);
   if (u != 0) put_uprobe(table, u);
 }
@@ -192,7 +192,7 @@ export function churn_destroy(state: usize): void {
   for (let site = 0; site < sites; site++) {
     const slot = state + LIVE + <usize>(site << 3);
     if (load<u32>(slot) != 0) unregister_site(table, state, slot, site);
-    if (load<u32>(slot, 4) != 0) consumer_free(arena, <usize>load<u32>(slot, 4));
+    if (load<u32>(slot, 4) != 0) consumer_free(table, <usize>load<u32>(slot, 4));
   }
   sink_destroy(<usize>load<u32>(state, SINK));
   task_destroy(arena, <usize>load<u32>(state, TASK));

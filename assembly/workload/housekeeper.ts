@@ -1,14 +1,15 @@
 // The housekeeper: one extra CPU that executes the orchestrator's commands, one after the other.
 //
 // The ring has one producer and one consumer. The producer [A] fills a slot, [B] raises HEAD,
-// [C] notifies. The consumer [D] reads HEAD, executes, [E] stores the result, [F] raises TAIL.
-// Forbidden: a command executed before its arguments are there (A before B, B before D's read), a
-// result read before it is there (E before F). A notify that comes between D and the sleep is not
-// lost: the sleep's own comparison of HEAD sees B.
+// [C] raises the bell and notifies it. The consumer [D] reads HEAD, executes, [E] stores the
+// result, [F] raises TAIL. Forbidden: a command executed before its arguments are there (A before
+// B, B before D's read), a result read before it is there (E before F). Whoever defers a free rings
+// the bell too. A ring that comes before the sleep is not lost: the consumer read the bell [G]
+// before it looked for work, and the sleep's own comparison sees that it was raised since.
 //
 // plain: `slot` and its arguments `a`: between TAIL and HEAD they are the consumer's, all others
 // the producer's. `HDR_*`, `UPROBE_*`, `CONSUMER_UPROBE` do not change meanwhile: registrations are
-// made here only. `table_tree` (its root) under treelock.
+// made here only.
 
 import {
   EBUSY,
@@ -17,6 +18,7 @@ import {
   ETIMEDOUT,
   FAULT_TREE,
   HDR_ARENA,
+  HDR_BELL,
   HDR_CPUS,
   HDR_TABLE,
 } from "../layout";
@@ -40,6 +42,7 @@ import {
   OP_SINK_CREATE,
   OP_SINK_DESTROY,
   OP_STOP,
+  OP_SYNCHRONIZE,
   OP_TASK_CREATE,
   OP_TASK_DESTROY,
 } from "../layout";
@@ -48,17 +51,19 @@ import { RING_TAIL, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
 import { load32, store32 } from "../atomics";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { inode_create, inode_destroy } from "../mm/inode";
-import { mm_create, mm_put, mmap_write_lock, mmap_write_unlock, munmap_region } from "../mm/mm";
+import { mm_create, mm_put } from "../mm/mm";
 import { park } from "../sync/park";
-import { vm_mmap } from "../uprobe/breakpoint";
+import { vm_mmap, vm_munmap } from "../uprobe/breakpoint";
 import { consumer_create, consumer_free, consumer_is_live } from "../uprobe/consumer";
 import { consumer_kill, CONSUMER_UPROBE } from "../uprobe/consumer";
 import { sink_create, sink_destroy } from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
-import { first_at_or_after, table_kind, table_tree, treelock_read } from "../uprobe/table";
-import { treelock_write, treeunlock_read, treeunlock_write } from "../uprobe/table";
+import { uprobes_reclaim } from "../uprobe/reclaim";
+import { first_at_or_after, has_deferred, table_strategy, table_tree } from "../uprobe/table";
+import { treelock_read, treelock_write, treeunlock_read } from "../uprobe/table";
+import { treeunlock_write } from "../uprobe/table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
 import { task_create, task_destroy } from "../uprobe/task";
 import { churn_create, churn_destroy, churn_probes } from "./churn";
@@ -70,7 +75,6 @@ function address_or(p: usize, otherwise: i32): i32 {
 
 function register_one(
   table: usize,
-  arena: usize,
   inode: usize,
   offset: i32,
   sink: usize,
@@ -78,17 +82,16 @@ function register_one(
   filter_mm: usize,
   limit: i32,
 ): i32 {
-  const c = consumer_create(arena, sink, filter_task, filter_mm, limit);
+  const c = consumer_create(table, sink, filter_task, filter_mm, limit);
   if (c == 0) return ENOMEM;
   const rc = uprobe_register(table, inode, offset, c);
   if (rc == 0) return <i32>c;
-  consumer_free(arena, c);
+  consumer_free(table, c);
   return rc;
 }
 
 function register_many(
   table: usize,
-  arena: usize,
   inode: usize,
   offset: i32,
   stride: i32,
@@ -96,35 +99,35 @@ function register_many(
   sink: usize,
 ): i32 {
   for (let i = 0; i < count; i++) {
-    const rc = register_one(table, arena, inode, offset + i * stride, sink, 0, 0, 0);
+    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0);
     // Addresses above 2 GiB look negative: only the errno range is an error.
     if (rc < 0 && rc >= ETIMEDOUT) return i == 0 ? rc : i;
   }
   return count;
 }
 
-function unregister_one(table: usize, arena: usize, c: usize): i32 {
+function unregister_one(table: usize, c: usize): i32 {
   const u = <usize>load<u32>(c, CONSUMER_UPROBE);
   if (!consumer_is_live(c) || u == 0) return EINVAL;
   const inode = <usize>load<u32>(u, UPROBE_INODE);
   const rc = uprobe_unregister(table, inode, load<i32>(u, UPROBE_OFFSET), c);
   consumer_kill(c);
-  consumer_free(arena, c);
+  consumer_free(table, c);
   return rc;
 }
 
 function destroy_inode(table: usize, inode: usize): i32 {
-  const kind = table_kind(table);
-  treelock_read(table, kind);
+  const strategy = table_strategy(table);
+  treelock_read(table, strategy);
   const probed = first_at_or_after(table, inode, 0) != 0;
-  treeunlock_read(table, kind);
+  treeunlock_read(table, strategy);
   return !probed && inode_destroy(inode) ? 0 : EBUSY;
 }
 
 // Number of nodes; the rules of a red-black tree and the order of keys are checked on the way.
 function check_tree(table: usize): i32 {
   treelock_write(table);
-  const root = <usize>load<u32>(table_tree(table));
+  const root = <usize>load32(table_tree(table));
   let sound = rb_check(root, 0, 64) > 0;
   let nodes = 0;
   let before: usize = 0;
@@ -176,12 +179,8 @@ function execute(slot: usize): i32 {
     case OP_MMAP:
       // The slot's own last word is the scratch for the VMA's address.
       return vm_mmap(table, a0, a1, a2, <i32>a3, <i32>a4, slot + RING_SLOT_BYTES - 4);
-    case OP_MUNMAP: {
-      mmap_write_lock(a0);
-      const rc = munmap_region(a0, a1);
-      mmap_write_unlock(a0);
-      return rc;
-    }
+    case OP_MUNMAP:
+      return vm_munmap(table, a0, a1);
     case OP_TASK_CREATE:
       return address_or(task_create(arena, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5), ENOMEM);
     case OP_TASK_DESTROY:
@@ -193,13 +192,15 @@ function execute(slot: usize): i32 {
       sink_destroy(a0);
       return 0;
     case OP_REGISTER:
-      return register_one(table, arena, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5);
+      return register_one(table, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5);
     case OP_REGISTER_MANY:
-      return register_many(table, arena, a0, <i32>a1, <i32>a2, <i32>a3, a4);
+      return register_many(table, a0, <i32>a1, <i32>a2, <i32>a3, a4);
     case OP_UNREGISTER:
-      return unregister_one(table, arena, a0);
+      return unregister_one(table, a0);
     case OP_CHECK_TREE:
       return check_tree(table);
+    case OP_SYNCHRONIZE:
+      return uprobes_reclaim(table);
     case OP_CHURN_CREATE:
       return address_or(churn_create(a0, a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6, cpus), ENOMEM);
     case OP_CHURN_DESTROY:
@@ -214,13 +215,18 @@ function execute(slot: usize): i32 {
 }
 
 /**
- * Executes what is in the ring; if it is empty, parks for at most `timeout_ns` first. Returns the
- * number of commands executed, or -1 after OP_STOP.
+ * Executes what is in the ring and frees what was deferred; if there is nothing to do, parks for at
+ * most `timeout_ns` first. Returns the number of commands executed, or -1 after OP_STOP.
  */
 export function housekeeper_run(timeout_ns: i64): i32 {
-  const ring = this_engine() + HEADER_BYTES;
+  const engine = this_engine();
+  const ring = engine + HEADER_BYTES;
+  const table = <usize>load<u32>(engine, HDR_TABLE);
+  const bell = load32(engine + HDR_BELL); // G
   let tail = load32(ring + RING_TAIL);
-  if (load32(ring + RING_HEAD) == tail) park(ring + RING_HEAD, tail, timeout_ns);
+  if (load32(ring + RING_HEAD) == tail && !has_deferred(table)) {
+    park(engine + HDR_BELL, bell, timeout_ns);
+  }
   let done = 0;
   while (load32(ring + RING_HEAD) != tail) {
     // [D] HEAD was raised: the slot is filled.
@@ -232,5 +238,6 @@ export function housekeeper_run(timeout_ns: i64): i32 {
     if (stop) return -1;
     done++;
   }
+  if (has_deferred(table)) uprobes_reclaim(table);
   return done;
 }

@@ -10,7 +10,7 @@ export interface EngineExports {
     base: number,
     bytes: number,
     cpus: number,
-    tableKind: number,
+    strategy: number,
     uprobesMax: number,
     trapUnits: number,
   ): number;

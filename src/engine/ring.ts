@@ -57,15 +57,17 @@ export class CommandRing {
 
   #fill(op: number, args: readonly number[]): void {
     const slot = this.#slot(this.#sequence);
-    // [A] the slot, [B] HEAD, [C] notify: see housekeeper.ts. Atomic stores, since B's order after
-    // A is the point.
+    // [A] the slot, [B] HEAD, [C] the bell: see housekeeper.ts. Atomic stores, since B's order
+    // after A is the point.
     this.#memory.store(slot + abi.SLOT_OP, op);
     for (let i = 0; i < ARGS_MAX; i++) {
       this.#memory.store(slot + abi.SLOT_ARGS + 4 * i, (args[i] ?? 0) | 0);
     }
     this.#sequence = (this.#sequence + 1) | 0;
     this.#memory.store(this.#ring + abi.RING_HEAD, this.#sequence);
-    Atomics.notify(this.#memory.i32, (this.#ring + abi.RING_HEAD) >> 2);
+    const bell = (this.#memory.base + abi.HDR_BELL) >> 2;
+    Atomics.add(this.#memory.i32, bell, 1);
+    Atomics.notify(this.#memory.i32, bell);
   }
 
   /** The housekeeper has completed all commands before `tail`. */

@@ -18,8 +18,8 @@ export interface Job {
 export interface EngineOptions {
   /** Measuring CPUs, 1 to 256. */
   cpus: number;
-  /** Kind of the probe table's lock: a TABLE_ constant. @default TABLE_SPINLOCK */
-  tableKind?: number;
+  /** Strategy of the hit path: a PRESET_ constant. @default PRESET_SPINLOCK */
+  strategy?: number;
   /** Most probes at a time. @default 1024 */
   uprobesMax?: number;
   /** Iterations of cpu.delay per exception. @default 0 */

@@ -131,7 +131,7 @@ class Threads implements Runner {
       this.memory.base,
       bytes - this.memory.base,
       cpus,
-      options.tableKind ?? abi.TABLE_SPINLOCK,
+      options.strategy ?? abi.PRESET_SPINLOCK,
       options.uprobesMax ?? UPROBES_MAX,
       options.trapUnits ?? 0,
     );

@@ -1,5 +1,15 @@
 // The catalogue of benches and presets, as data. How a case is run is not decided here.
 
+import { PRESET_NAMES, type PresetName } from "../engine/presets.js";
+
+export {
+  findPreset,
+  PRESET_NAMES,
+  PRESETS,
+  type Preset,
+  type PresetName,
+} from "../engine/presets.js";
+
 export type Family = "uprobe" | "control" | "lock" | "rcu" | "grace";
 
 export interface Case {
@@ -19,29 +29,8 @@ export interface Case {
   readers?: string;
 }
 
-export interface Preset {
-  name: string;
-  description: string;
-}
-
-/** One strategy per axis of the hit path; the engine has one specialised entry for each. */
-export const PRESETS = [
-  {
-    name: "spinlock",
-    description: "probe table under one queued spinlock (Linux before 6.10)",
-  },
-  {
-    name: "rwlock",
-    description: "probe table under a queued reader-writer spinlock (Linux 6.10)",
-  },
-] as const satisfies readonly Preset[];
-
-export type PresetName = (typeof PRESETS)[number]["name"];
-
 /** What `bench` takes when no preset was named. */
 export const DEFAULT_PRESET: PresetName = "rwlock";
-
-const BOTH: readonly PresetName[] = ["spinlock", "rwlock"];
 
 function uprobe(name: string, description: string): Case {
   return {
@@ -49,7 +38,7 @@ function uprobe(name: string, description: string): Case {
     description,
     unit: "hits",
     family: "uprobe",
-    presets: BOTH,
+    presets: PRESET_NAMES,
     control: "usermode-count",
   };
 }
@@ -114,7 +103,6 @@ export function hasLatency(bench: Case): boolean {
 }
 
 export const CASE_NAMES: readonly string[] = CASES.map((c) => c.name);
-export const PRESET_NAMES: readonly PresetName[] = PRESETS.map((p) => p.name);
 
 /** Runs beside every comparison: if even private lines do not scale, the host is shared. */
 export const HOST_CONTROL = "count-percpu";
@@ -122,10 +110,6 @@ export const HOST_CONTROL = "count-percpu";
 /** The case of this exact name. */
 export function findCase(name: string): Case | undefined {
   return CASES.find((c) => c.name === name);
-}
-
-export function findPreset(name: string): (Preset & { name: PresetName }) | undefined {
-  return PRESETS.find((p) => p.name === name);
 }
 
 /** The kernel's bench calls uprobe-nop trig-uprobe-nop; both are accepted. */

@@ -3,6 +3,7 @@
 import { WasmprobeError } from "../base/errors.js";
 import * as abi from "../engine/abi.js";
 import { identityGap, sumHits } from "../engine/memory.js";
+import { strategyOf } from "../engine/presets.js";
 import type { Job, Runner } from "../engine/runner.js";
 import type { Case, PresetName } from "./cases.js";
 import { delayUnits } from "./delay.js";
@@ -59,11 +60,10 @@ const OPCODES: Readonly<Record<string, number>> = {
   "usermode-count": abi.INSN_NOP,
 };
 
-/** Which lock the probe table of a preset has. */
-export const TABLE_KINDS: Readonly<Record<PresetName, number>> = {
-  spinlock: abi.TABLE_SPINLOCK,
-  rwlock: abi.TABLE_RWLOCK,
-};
+/** The engine's specialised entry of a preset: hits of one site, or of many in random order. */
+export function triggerEntry(preset: PresetName, many: boolean, kind = "trigger"): string {
+  return `${kind}_${preset.replaceAll("-", "_")}${many ? "_many" : ""}`;
+}
 
 /** Bytes of memory that cells with up to so many probes and CPUs need. */
 export function cellMemoryBytes(probes: number, cpus: number): number {
@@ -78,7 +78,7 @@ export async function setUpCell(runner: Runner, spec: CellSpec, unitNs: number):
   const probes = bench.family === "uprobe" ? spec.probes : 0;
   await runner.format({
     cpus,
-    tableKind: spec.preset === null ? abi.TABLE_SPINLOCK : TABLE_KINDS[spec.preset],
+    strategy: spec.preset === null ? abi.PRESET_SPINLOCK : strategyOf(spec.preset),
     uprobesMax: Math.max(probes, 1),
     trapUnits: traps ? delayUnits(spec.trapNs, unitNs) : 0,
   });
@@ -120,7 +120,7 @@ async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promi
   const hits = probes > 0;
   const recorder = hits && spec.latency ? await createSampler(runner, cpus) : undefined;
   const kind = recorder === undefined ? "trigger" : "latency";
-  const entry = `${kind}_${spec.preset ?? "spinlock"}${sites > 1 ? "_many" : ""}`;
+  const entry = triggerEntry(spec.preset ?? "spinlock", sites > 1, kind);
   return {
     spec,
     jobs: tasks.map((task, cpu) => ({ entry, args: [task, ...histogramOf(recorder, cpu)] })),

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { ErrorCode } from "../../src/base/errors.js";
 import { parseArgs } from "../../src/cli/args.js";
 import * as help from "../../src/cli/help.js";
-import { CASE_NAMES } from "../../src/harness/cases.js";
+import { CASE_NAMES, PRESET_NAMES } from "../../src/harness/cases.js";
 import { messageOf } from "../helpers/throws.js";
 
 const parse = (line: string) => parseArgs(line.split(" ").filter(Boolean), "1.2.3");
@@ -29,7 +29,7 @@ const BENCH = {
 const SWEEP = {
   command: "sweep",
   names: [],
-  presets: ["spinlock", "rwlock"],
+  presets: [...PRESET_NAMES],
   cpus: null,
   on: "threads",
   probes: [1],
@@ -239,7 +239,7 @@ test("an unknown name is one line with the nearest valid ones", () => {
     "bench trig-uretprobe-nop": 'unknown bench "trig-uretprobe-nop": ',
     "sweep uprobe-nop mutex": 'unknown bench "mutex": did you mean lock-mutex?',
     "bench uprobe-nop --preset rwlok": 'unknown preset "rwlok": did you mean rwlock?',
-    "sweep --preset spinlock,": 'unknown preset "": valid: spinlock, rwlock',
+    "sweep --preset spinlock,": `unknown preset "": valid: ${PRESET_NAMES.join(", ")}`,
     "sweep --format tabel": 'unknown format "tabel": did you mean table?',
     "sweep --on epyc": 'unknown runner "epyc": valid: threads',
     swep: 'unknown command "swep": did you mean sweep?',

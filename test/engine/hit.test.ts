@@ -18,8 +18,8 @@ import { all, leftovers } from "../helpers/solo.js";
 const SEED = Number(process.env["WASMPROBE_SEED"] ?? 1);
 const PATIENCE_MS = 20_000;
 const PRESETS = [
-  ["spinlock", abi.TABLE_SPINLOCK],
-  ["rwlock", abi.TABLE_RWLOCK],
+  ["spinlock", abi.PRESET_SPINLOCK],
+  ["rwlock", abi.PRESET_RWLOCK],
 ] as const;
 const INSTRUCTIONS = [
   ["nop", abi.INSN_NOP],
@@ -38,14 +38,14 @@ async function until(what: string, condition: () => boolean): Promise<void> {
 
 /** An engine of two CPUs with a mapped file; closed at the end of the body. */
 async function withFile(
-  tableKind: number,
+  strategy: number,
   opcode: number,
   body: (file: File) => Promise<void>,
 ): Promise<void> {
   const runner = await startThreads({
     platform: nodePlatform,
     cpus: 2,
-    tableKind,
+    strategy,
     uprobesMax: 64,
     memoryBytes: 4 << 20,
     wasm: pathToFileURL(WASM),
@@ -311,12 +311,12 @@ async function staleTrap(file: File, task: number): Promise<void> {
 }
 
 test("C10: a hit whose breakpoint is gone executes its instruction again", () =>
-  withFile(abi.TABLE_RWLOCK, abi.INSN_NOP, async (file) => {
+  withFile(abi.PRESET_RWLOCK, abi.INSN_NOP, async (file) => {
     await staleTrap(file, await file.task());
   }));
 
 test("C5: a hit on a probe whose instruction is not copied yet executes it again", () =>
-  withFile(abi.TABLE_RWLOCK, abi.INSN_NOP, async (file) => {
+  withFile(abi.PRESET_RWLOCK, abi.INSN_NOP, async (file) => {
     // Wanted in an address space that does not map the file: in the tree, but never prepared.
     const mm = await file.runner.command(abi.OP_MM_CREATE, 1);
     const sink = await file.sink();

@@ -134,8 +134,8 @@ test("two engines formatted one after the other leave nothing behind", () =>
     const state = () => ({ ...memory.arena(), ...memory.uprobes(), ...memory.faults() });
     const fresh = state();
     for (const [round, cpus] of [2, 1, 2, 3, 1].entries()) {
-      const tableKind = round % 2 === 0 ? abi.TABLE_RWLOCK : abi.TABLE_SPINLOCK;
-      await runner.format({ cpus, tableKind });
+      const strategy = round % 2 === 0 ? abi.PRESET_RWLOCK : abi.PRESET_SPINLOCK;
+      await runner.format({ cpus, strategy });
       assert.is(runner.cpus, cpus);
       assert.equal(state(), fresh, `round ${round}`);
       for (let cpu = 0; cpu < cpus; cpu++) {

@@ -5,6 +5,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { WasmprobeError, type ErrorCode } from "../../src/base/errors.js";
 import * as abi from "../../src/engine/abi.js";
+import { strategyOf } from "../../src/engine/presets.js";
 import { CASES, type Case, findCase, type PresetName } from "../../src/harness/cases.js";
 import { type Cell, cellMemoryBytes, type CellSpec, setUpCell } from "../../src/harness/cell.js";
 import { identityHolds } from "../../src/harness/result.js";
@@ -113,12 +114,12 @@ test("the preset decides the table's lock and the entry that is specialised for 
     const format = solo.format.bind(solo);
     Object.assign(solo, {
       format: (options: Parameters<Solo["format"]>[0]) => {
-        kind = options.tableKind ?? -1;
+        kind = options.strategy ?? -1;
         return format(options);
       },
     });
     const cell = await setUpCell(solo, specOf("uprobe-nop", { preset }), 1);
-    assert.is(kind, preset === "spinlock" ? abi.TABLE_SPINLOCK : abi.TABLE_RWLOCK);
+    assert.is(kind, strategyOf(preset));
     assert.is(cell.jobs[0]?.entry, `trigger_${preset}`);
   }
 });

@@ -41,7 +41,7 @@ export class Solo implements Runner {
       base,
       memory.buffer.byteLength - base,
       options.cpus,
-      options.tableKind ?? abi.TABLE_SPINLOCK,
+      options.strategy ?? abi.PRESET_SPINLOCK,
       options.uprobesMax ?? 1024,
       options.trapUnits ?? 0,
     );

@@ -13,8 +13,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "register-no-breakpoint",
     file: "uprobe/register.ts",
-    find: "if (consumer_filter(added, mm)) rc = install_breakpoint(u, vma, vaddr);",
-    replace: "if (!consumer_filter(added, mm)) rc = install_breakpoint(u, vma, vaddr);",
+    find: "if (consumer_filter(added, mm)) rc = install_breakpoint(table, u, vma, vaddr);",
+    replace: "if (!consumer_filter(added, mm)) rc = install_breakpoint(table, u, vma, vaddr);",
     kills: PROBES,
   },
   {
@@ -71,15 +71,19 @@ export const mutants: readonly Mutant[] = [
   {
     name: "unregister-leaves-the-breakpoint",
     file: "uprobe/register.ts",
-    find: "if (!filter_chain(u, mm)) remove_breakpoint(u, vma, vaddr);",
-    replace: "",
+    find:
+      "if (!filter_chain(u, mm)) remove_breakpoint(table, u, vma, vaddr);\n" +
+      "        else refresh",
+    replace: "if (filter_chain(u, mm)) refresh",
     kills: PROBES,
   },
   {
     name: "unregister-ignores-other-consumers",
     file: "uprobe/register.ts",
-    find: "if (!filter_chain(u, mm)) remove_breakpoint(u, vma, vaddr);",
-    replace: "remove_breakpoint(u, vma, vaddr);",
+    find:
+      "if (!filter_chain(u, mm)) remove_breakpoint(table, u, vma, vaddr);\n" +
+      "        else refresh",
+    replace: "remove_breakpoint(table, u, vma, vaddr);\n        if (false) refresh",
     kills: PROBES,
   },
   {
@@ -87,16 +91,16 @@ export const mutants: readonly Mutant[] = [
     file: "uprobe/register.ts",
     find:
       "  register_for_each_vma(table, u, 0); // removing cannot fail\n" +
-      "  if (load<u32>(u, CONSUMERS) == 0) delete_uprobe(table, u);\n",
+      "  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n",
     replace:
-      "  if (load<u32>(u, CONSUMERS) == 0) delete_uprobe(table, u);\n" +
+      "  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n" +
       "  register_for_each_vma(table, u, 0);\n",
     kills: PROBES,
   },
   {
     name: "unregister-keeps-the-consumer",
     file: "uprobe/consumer.ts",
-    find: "      store<u32>(link, load<u32>(c, CONSUMER_NEXT));\n      found = true;",
+    find: "      store32(link, load32(c + CONSUMER_NEXT)); // B\n      found = true;",
     replace: "      found = true;",
     kills: PROBES,
   },
@@ -112,7 +116,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "unregister-never-erases",
     file: "uprobe/register.ts",
-    find: "  if (load<u32>(u, CONSUMERS) == 0) delete_uprobe(table, u);\n",
+    find: "  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n",
     replace: "",
     kills: PROBES,
   },
@@ -134,8 +138,8 @@ export const mutants: readonly Mutant[] = [
     name: "find-without-treelock",
     file: "uprobe/table.ts",
     find:
-      "  treelock_read(table, kind);\n  const u = search(table, inode, offset);\n" +
-      "  if (u != 0) get_uprobe(u);\n  treeunlock_read(table, kind);",
+      "  treelock_read(table, strategy);\n  const u = search(table, inode, offset);\n" +
+      "  if (u != 0) get_uprobe(u);\n  treeunlock_read(table, strategy);",
     replace: "  const u = search(table, inode, offset);\n  if (u != 0) get_uprobe(u);",
     kills: PROBES,
   },
@@ -175,22 +179,35 @@ export const mutants: readonly Mutant[] = [
   {
     name: "hit-without-probe-is-always-sigtrap",
     file: "uprobe/hit.ts",
-    find: "    if (u == 0) is_swbp = is_trap_at(vma, vaddr);",
-    replace: "    if (u == 0) is_swbp = true;",
+    find: "    if (u == 0) u = is_trap_at(vma, vaddr) ? SWBP : GONE;",
+    replace: "    if (u == 0) u = SWBP;",
     kills: PROBES,
   },
   {
     name: "hit-without-mmap-lock",
     file: "uprobe/hit.ts",
-    find: "import { mmap_read_lock, mmap_read_unlock, vaddr_to_offset",
-    replace: without("mmap_read_lock", "mmap_read_unlock") + "import { vaddr_to_offset",
+    find: "import { mmap_read_lock, mmap_read_unlock, mmap_speculate_begin }",
+    replace: without("mmap_read_lock", "mmap_read_unlock") + "import { mmap_speculate_begin }",
     kills: PROBES,
   },
   {
     name: "remove-if-one-consumer-says-so",
     file: "uprobe/hit.ts",
-    find: "if (first != 0 && all != 0 && !filter_chain(u, mm)) unapply",
-    replace: "if (first != 0 && (any & RC_REMOVE) != 0) unapply",
+    find:
+      "  return all != 0 ? outcome | WANTS_REMOVAL : outcome;\n}\n\n" +
+      "// handler_chain of v6.9: the list under register_rwsem.\n" +
+      "function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {\n" +
+      "  down_read(u + REGISTER_RWSEM);\n" +
+      "  const outcome = consumers(PRESET_RWLOCK, <usize>load32(u + CONSUMERS), task);\n" +
+      "  // UPROBE_HANDLER_REMOVE by all of them. Still under register_rwsem, so no consumer" +
+      " can be added\n  // in between, and asked again: one that wants other address spaces only" +
+      " has no say (C11).\n  if ((outcome & WANTS_REMOVAL) != 0 && !filter_chain(u, mm)) unapply",
+    replace:
+      "  return (any & RC_REMOVE) != 0 ? outcome | WANTS_REMOVAL : outcome;\n}\n" +
+      "function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {\n" +
+      "  down_read(u + REGISTER_RWSEM);\n" +
+      "  const outcome = consumers(PRESET_RWLOCK, <usize>load32(u + CONSUMERS), task);\n" +
+      "  if ((outcome & WANTS_REMOVAL) != 0) unapply",
     kills: PROBES,
   },
   {

@@ -10,8 +10,8 @@
 import * as abi from "../../engine/abi.js";
 import { type HitCounts, identityGap, sumHits } from "../../engine/memory.js";
 import type { Job, Runner } from "../../engine/runner.js";
-import { PRESET_NAMES, type PresetName } from "../cases.js";
-import { SITE_STRIDE, SITE_VADDR, TABLE_KINDS } from "../cell.js";
+import { PRESET_NAMES, type PresetName, strategyOf } from "../../engine/presets.js";
+import { SITE_STRIDE, SITE_VADDR, triggerEntry } from "../cell.js";
 import { failureOf, faultLines, runWatched, type TortureContext } from "./run.js";
 import type { TortureReport } from "./run.js";
 
@@ -94,11 +94,11 @@ async function setUp(
     } else if (role === "hitter") {
       const hitter = await task(HITTER_PID, 1, cpu);
       round.hitters.push(hitter);
-      round.jobs.push({ entry: `trigger_${preset}`, args: [hitter] });
+      round.jobs.push({ entry: triggerEntry(preset, false), args: [hitter] });
     } else {
       const roamer = await task(ROAMER_PID, SITES, cpu);
       round.roamers.push(roamer);
-      round.jobs.push({ entry: `trigger_${preset}_many`, args: [roamer] });
+      round.jobs.push({ entry: triggerEntry(preset, true), args: [roamer] });
     }
   }
   return round;
@@ -135,7 +135,7 @@ async function oneRound(
 ): Promise<string[]> {
   const { runner, cpus } = context;
   const { memory } = runner;
-  await runner.format({ cpus, tableKind: TABLE_KINDS[preset], uprobesMax: SITES * 4 });
+  await runner.format({ cpus, strategy: strategyOf(preset), uprobesMax: SITES * 4 });
   await runner.command(abi.OP_NOP);
   const before = memory.arena();
   const round = await setUp(runner, preset, roles, (context.seed + salt * 7919) | 0);
@@ -189,6 +189,7 @@ async function takeDown(
     await runner.command(abi.OP_CHURN_DESTROY, state);
   }
   await runner.command(abi.OP_UNREGISTER, round.permanent);
+  await runner.command(abi.OP_SYNCHRONIZE);
   const nodes = await runner.command(abi.OP_CHECK_TREE);
   for (const task of [...round.hitters, ...round.roamers]) {
     await runner.command(abi.OP_TASK_DESTROY, task);

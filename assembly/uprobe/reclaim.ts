@@ -1,0 +1,37 @@
+// Freeing what hits may still read: in batches, one grace period each.
+//
+// Order: [A] take the list, [B] a grace period, [C] free. A head is pushed when nobody can find its
+// object any more, so that a hit which began after A does not. Forbidden: freed while a hit that
+// had found it still reads it (C2). Pairs with the read sections of hit.ts.
+//
+// Any CPU may reclaim: the housekeeper does when it is woken, unregistration since it waits for a
+// grace period anyway, registration before it refuses for want of room.
+//
+// plain: a `head` that was taken is this CPU's alone.
+
+import { RCU_HEAD_KIND, RCU_HEAD_NEXT } from "../layout";
+import { call_rcu_take } from "../rcu/callbacks";
+import { free_breakpoints } from "./breakpoints";
+import { readers_synchronize } from "./readers";
+import { DEFERRED, DEFERRED_UPROBE, free_deferred_uprobe } from "./table";
+import { table_is_deferring, table_strategy } from "./table";
+
+/**
+ * uprobe_unregister_sync: returns when every hit that had begun before the call has ended, and what
+ * was deferred before has been freed. Returns how many objects that were. Blocks; not in a section.
+ */
+export function uprobes_reclaim(table: usize): i32 {
+  if (!table_is_deferring(table)) return 0;
+  let head = call_rcu_take(table + DEFERRED); // A
+  readers_synchronize(table_strategy(table)); // B
+  let freed = 0;
+  while (head != 0) {
+    const next = <usize>load<u32>(head, RCU_HEAD_NEXT);
+    if (load<i32>(head, RCU_HEAD_KIND) == DEFERRED_UPROBE)
+      free_deferred_uprobe(table, head); // C
+    else free_breakpoints(table, head); // C
+    head = next;
+    freed++;
+  }
+  return freed;
+}

@@ -1,0 +1,62 @@
+// The presets: which strategy of the hit path each is, and what it stands for.
+
+import * as abi from "./abi.js";
+
+export interface Preset {
+  name: string;
+  description: string;
+  /** PRESET_ constant of the engine. */
+  strategy: number;
+}
+
+/** One strategy per axis of the hit path; the engine has specialised entries for each. */
+export const PRESETS = [
+  {
+    name: "spinlock",
+    description: "probe table under one queued spinlock (Linux before 6.10)",
+    strategy: abi.PRESET_SPINLOCK,
+  },
+  {
+    name: "rwlock",
+    description: "probe table under a queued reader-writer spinlock (Linux 6.10)",
+    strategy: abi.PRESET_RWLOCK,
+  },
+  {
+    name: "srcu",
+    description: "lockless table, readers under SRCU (Linux 6.12)",
+    strategy: abi.PRESET_SRCU,
+  },
+  {
+    name: "tasks-trace",
+    description: "lockless table, readers under RCU Tasks Trace (Linux 6.13)",
+    strategy: abi.PRESET_TASKS_TRACE,
+  },
+  {
+    name: "mmap-lock",
+    description: "as tasks-trace, hits counted per CPU; mappings under mmap_lock",
+    strategy: abi.PRESET_MMAP_LOCK,
+  },
+  {
+    name: "speculative",
+    description: "as mmap-lock, mappings looked up speculatively (Linux 6.14)",
+    strategy: abi.PRESET_SPECULATIVE,
+  },
+  {
+    name: "fastest",
+    description: "hash of breakpoints, QSBR: no shared write, no fence, no locked operation a hit",
+    strategy: abi.PRESET_FASTEST,
+  },
+] as const satisfies readonly Preset[];
+
+export type PresetName = (typeof PRESETS)[number]["name"];
+
+export const PRESET_NAMES: readonly PresetName[] = PRESETS.map((p) => p.name);
+
+export function findPreset(name: string): (Preset & { name: PresetName }) | undefined {
+  return PRESETS.find((p) => p.name === name);
+}
+
+/** Strategy of a preset, for EngineOptions. */
+export function strategyOf(name: PresetName): number {
+  return findPreset(name)?.strategy ?? abi.PRESET_SPINLOCK;
+}
