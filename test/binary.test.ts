@@ -115,6 +115,16 @@ test("the one memory is imported, shared and bounded; it is not exported", () =>
   assert.not(engine.exports.some((e) => e.kind === "memory"));
 });
 
+test("the one function table is exported: handlers of users' modules go there", () => {
+  const tables = engine.exports.filter((e) => e.kind === "table");
+  assert.equal(
+    tables.map(({ name }) => name),
+    ["table"],
+  );
+  // A table is an instance's own, as a global is: every instance is given the same functions.
+  assert.not(engine.imports.some((i) => i.kind === "table"));
+});
+
 test("the engine never grows its memory", () => {
   const grows = engine.bodies.filter((b) => namesOf(engine, b.index).includes("memory.grow"));
   assert.equal(

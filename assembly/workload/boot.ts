@@ -59,6 +59,8 @@ export function engine_init(
   const table = arena_alloc(arena, TABLE_BYTES);
   if (table == 0) return ENOMEM;
   set_engine(base);
+  // The domains clear their lines in the CPUs' areas: those of this engine, not of address 0.
+  cpu_init(percpu, cpus + 1);
   table_init(table, arena, strategy, uprobes_max, cpus + EXTRA_AREAS);
   srcu_init(base + HDR_SRCU, cpus + EXTRA_AREAS);
   rcu_init(base + HDR_RCU, cpus + EXTRA_AREAS);

@@ -19,6 +19,8 @@ export interface EngineExports {
   cpu_delay(units: number): void;
   housekeeper_run(timeoutNs: bigint): number;
   rcu_area_init(area: number, kind: number, cpus: number): void;
+  /** This instance's own: where its consumers' handlers are. */
+  readonly table: WebAssembly.Table;
 }
 
 /**

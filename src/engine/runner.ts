@@ -6,7 +6,9 @@ import type { EngineMemory } from "./memory.js";
 
 /** What one CPU does: calls exports[entry](...args, n) in batches of 0.1 to 1 ms. */
 export interface Job {
+  /** An exported function: of the engine, or of the loaded module with this number. */
   entry: string;
+  module?: number;
   args: readonly number[];
   /** Iterations to do, then leave; without it: until the run is stopped. */
   count?: number;
@@ -20,6 +22,8 @@ export interface EngineOptions {
   cpus: number;
   /** Strategy of the hit path: a PRESET_ constant. @default PRESET_SPINLOCK */
   strategy?: number;
+  /** CPUs whose workers come up now; the others' do when they get a job. @default cpus */
+  workers?: number;
   /** Most probes at a time. @default 1024 */
   uprobesMax?: number;
   /** Iterations of cpu.delay per exception. @default 0 */

@@ -20,6 +20,8 @@ export class Seat {
   #exited: Promise<void>;
   /** The operating system's thread id, once born. */
   threadId: number | undefined;
+  /** How many of the user's modules it was told to load. */
+  modules = 0;
   /** Messages that nobody waits for with a limit. */
   onMessage: ((message: FromWorker) => void) | undefined;
   /** Called once if the worker ends without having been asked to. */

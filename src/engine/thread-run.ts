@@ -12,8 +12,8 @@ export class ThreadRun implements Run {
   /** Set when a CPU did not leave: the pool cannot be used again. */
   lost: WasmprobeError | undefined;
   readonly #memory: EngineMemory;
-  readonly #seats: readonly Seat[];
-  readonly #jobs: readonly Job[];
+  readonly #seats: Seat[];
+  readonly #jobs: Job[];
   readonly #generation: number;
   readonly #limits: { startMs: number; leaveMs: number };
   #failure: WasmprobeError | undefined;
@@ -31,7 +31,7 @@ export class ThreadRun implements Run {
   ) {
     this.#memory = memory;
     this.#seats = seats.slice(0, jobs.length);
-    this.#jobs = jobs;
+    this.#jobs = [...jobs];
     this.#generation = generation;
     this.#limits = limits;
     this.#remaining = new Set(jobs.keys());
@@ -42,35 +42,59 @@ export class ThreadRun implements Run {
     this.done.catch(() => {}); // whoever cares awaits it; a failure also shows in stop()
   }
 
+  /** CPUs that have, or had, a job of this run. */
+  get cpus(): number {
+    return this.#jobs.length;
+  }
+
   async start(): Promise<void> {
+    const arrivals = this.#seats.map((_, cpu) => this.#send(cpu));
+    await this.#arrived(Promise.all(arrivals));
+    const go = this.#memory.base + abi.HDR_GO;
+    this.#memory.store(go, this.#generation);
+    Atomics.notify(this.#memory.i32, go >> 2);
+  }
+
+  /** One CPU more, after the barrier has opened: it finds it open and goes on. */
+  async join(seat: Seat, job: Job): Promise<void> {
+    if (this.#remaining.size === 0) {
+      throw new WasmprobeError("E_STATE", "the run has ended; nobody can join it any more");
+    }
+    const cpu = this.#jobs.push(job) - 1;
+    this.#seats.push(seat);
+    this.#remaining.add(cpu);
+    await this.#arrived(this.#send(cpu));
+  }
+
+  /** Tells a CPU to go to the barrier; resolves when it is there. */
+  #send(cpu: number): Promise<unknown> {
     const generation = this.#generation;
-    const arrivals = this.#seats.map((seat, cpu) => {
-      const job = this.#jobs[cpu] as Job;
-      const arrived = seat.expect(
-        "arrived",
-        `arrive at the start barrier of ${job.entry}`,
-        this.#limits.startMs,
-        (message) => message.generation === generation,
-      );
-      seat.onMessage = (message) => {
-        if (message.type === "left" && message.generation === generation) {
-          this.#onLeft(cpu, message.error);
-        }
-      };
-      seat.post({ type: "run", generation, job });
-      return arrived;
-    });
+    const seat = this.#seats[cpu] as Seat;
+    const job = this.#jobs[cpu] as Job;
+    const arrived = seat.expect(
+      "arrived",
+      `arrive at the start barrier of ${job.entry}`,
+      this.#limits.startMs,
+      (message) => message.generation === generation,
+    );
+    seat.onMessage = (message) => {
+      if (message.type === "left" && message.generation === generation) {
+        this.#onLeft(cpu, message.error);
+      }
+    };
+    seat.post({ type: "run", generation, job });
+    return arrived;
+  }
+
+  async #arrived(arrivals: Promise<unknown>): Promise<void> {
     try {
-      await Promise.all(arrivals);
+      await arrivals;
     } catch (error) {
       this.#memory.store(this.#memory.base + abi.HDR_STOP, 1);
       this.lost = error as WasmprobeError;
       this.#fail(this.lost);
       throw error;
     }
-    const go = this.#memory.base + abi.HDR_GO;
-    this.#memory.store(go, generation);
-    Atomics.notify(this.#memory.i32, go >> 2);
   }
 
   async stop(): Promise<void> {

@@ -5,10 +5,12 @@ import type { Platform } from "../platform/platform.js";
 import * as abi from "./abi.js";
 import { compileEngine, errnoText, instantiateEngine, isErrno } from "./instance.js";
 import type { EngineInstance } from "./instance.js";
-import { EngineMemory } from "./memory.js";
+import type { EngineMemory } from "./memory.js";
 import { CommandRing } from "./ring.js";
+import type { UserModule } from "./protocol.js";
+import { regionOf, type Region, type RegionOptions } from "./region.js";
 import type { EngineOptions, Job, Run, Runner } from "./runner.js";
-import { Seat } from "./seat.js";
+import { Seats } from "./seats.js";
 import { ThreadRun } from "./thread-run.js";
 
 /** What a worker may take to come up, to attach, and to arrive at a barrier. */
@@ -17,14 +19,10 @@ const START_LIMIT_MS = 10_000;
 const LEAVE_LIMIT_MS = 10_000;
 /** What a worker may take to end by itself before it is ended by force. */
 const CLOSE_LIMIT_MS = 1_000;
-/** Room for the engine's own structures and a few thousand probes. */
-const MEMORY_BYTES = 64 << 20;
 const UPROBES_MAX = 1024;
 
-export interface ThreadsOptions extends EngineOptions {
+export interface ThreadsOptions extends EngineOptions, RegionOptions {
   platform: Platform;
-  /** Whole memory of the engine, bytes; reserved once. @default 64 MiB */
-  memoryBytes?: number;
   /** The engine's module. @default the one that was built beside this file */
   wasm?: URL;
   /** The worker's script. @default the one that was built beside this file */
@@ -36,9 +34,30 @@ export interface ThreadsOptions extends EngineOptions {
   leaveLimitMs?: number;
 }
 
+/** A run that CPUs can join while it is under way. */
+export interface ThreadsRun extends Run {
+  /**
+   * One CPU more takes part, the next one without a job; its worker comes up if there is none yet.
+   * Resolves when it has begun. The others go on meanwhile.
+   */
+  join(job: Job): Promise<void>;
+  /** CPUs that have, or had, a job of this run. */
+  readonly cpus: number;
+}
+
+/** A module of the user's before it has places in the function table. */
+export type NewModule = Omit<UserModule, "firstPlace">;
+
+export interface ThreadsRunner extends Runner {
+  run(jobs: readonly Job[]): Promise<ThreadsRun>;
+  /** Gives every CPU an instance of the module. Not during a run. Where its handlers are. */
+  load(what: NewModule): Promise<{ number: number; firstPlace: number }>;
+}
+
 /** Starts the workers and formats a first engine; in bounded time, or it names who is missing. */
-export async function startThreads(options: ThreadsOptions): Promise<Runner> {
+export async function startThreads(options: ThreadsOptions): Promise<ThreadsRunner> {
   const { platform } = options;
+  const region = regionOf(options);
   const wasm = options.wasm ?? new URL("../engine.wasm", import.meta.url);
   let bytes: Uint8Array;
   try {
@@ -51,9 +70,7 @@ export async function startThreads(options: ThreadsOptions): Promise<Runner> {
     );
   }
   const module = await compileEngine(bytes);
-  const memory = new EngineMemory(EngineMemory.create(options.memoryBytes ?? MEMORY_BYTES));
-  const host = instantiateEngine(module, memory.memory, platform.nowMs);
-  const threads = new Threads(options, module, memory, host);
+  const threads = new Threads(options, module, region);
   try {
     await threads.format(options);
   } catch (error) {
@@ -70,34 +87,47 @@ function notFormatted(): WasmprobeError {
   );
 }
 
-class Threads implements Runner {
+class Threads implements ThreadsRunner {
   readonly on = "threads";
   readonly memory: EngineMemory;
   readonly host: EngineInstance;
   cpus = 0;
-  affinity = "not pinned";
   readonly #options: ThreadsOptions;
-  readonly #module: WebAssembly.Module;
-  readonly #seats: Seat[] = [];
-  #housekeeper: Seat | undefined;
+  readonly #bytes: number;
+  readonly #seats: Seats;
   /** Of the engine that is served; undefined from the beginning of a format to its end. */
   #ring: CommandRing | undefined;
   #formatting = false;
   #generation = 0;
   #running: ThreadRun | undefined;
+  /** Workers come up one request after the other. */
+  #coming: Promise<unknown> = Promise.resolve();
+  #modules = 0;
+  /** The next free place of every instance's function table. */
+  #place: number;
   /** Set for good when a worker was lost: nothing can run on this pool any more. */
   #broken: WasmprobeError | undefined;
 
-  constructor(
-    options: ThreadsOptions,
-    module: WebAssembly.Module,
-    memory: EngineMemory,
-    host: EngineInstance,
-  ) {
+  constructor(options: ThreadsOptions, module: WebAssembly.Module, region: Region) {
+    const { platform } = options;
     this.#options = options;
-    this.#module = module;
-    this.memory = memory;
-    this.host = host;
+    this.memory = region.memory;
+    this.#bytes = region.bytes;
+    this.host = instantiateEngine(module, region.memory.memory, platform.nowMs);
+    this.#place = this.host.exports.table.length;
+    this.#seats = new Seats({
+      platform,
+      url: options.workerUrl ?? new URL("./worker.js", import.meta.url),
+      module,
+      memory: region.memory,
+      pin: options.affinity === true,
+      startMs: options.startLimitMs ?? START_LIMIT_MS,
+      onDeath: (error) => this.#break(error),
+    });
+  }
+
+  get affinity(): string {
+    return this.#seats.affinity;
   }
 
   async format(options: EngineOptions): Promise<void> {
@@ -126,32 +156,22 @@ class Threads implements Runner {
     // Until the new engine stands there is none: a format that fails must not leave half of one.
     await this.#stopServing();
     this.cpus = 0;
-    const bytes = this.memory.memory.buffer.byteLength;
     const rc = this.host.exports.engine_init(
       this.memory.base,
-      bytes - this.memory.base,
+      this.#bytes,
       cpus,
       options.strategy ?? abi.PRESET_SPINLOCK,
       options.uprobesMax ?? UPROBES_MAX,
       options.trapUnits ?? 0,
     );
     if (rc !== 0) {
-      const asked = `${cpus} CPUs in ${bytes} bytes`;
+      const asked = `${cpus} CPUs in ${this.#bytes} bytes`;
       throw new WasmprobeError("E_FULL", `cannot format an engine of ${asked}: ${errnoText(rc)}`);
     }
     this.host.exports.engine_attach(this.memory.base, cpus + 1);
-    await this.#seat(cpus);
-    const housekeeper = this.#housekeeper;
+    await this.#seats.attachAll(Math.min(options.workers ?? cpus, cpus), cpus);
+    const { housekeeper } = this.#seats;
     if (housekeeper === undefined) return;
-    const seats = [...this.#seats.slice(0, cpus), housekeeper];
-    const limit = this.#options.startLimitMs ?? START_LIMIT_MS;
-    await Promise.all(
-      seats.map((seat, cpu) => {
-        const attached = seat.expect("attached", "attach to the engine", limit);
-        seat.post({ type: "attach", base: this.memory.base, cpu });
-        return attached;
-      }),
-    );
     this.#check(); // a close, or the end of a worker, may have come between
     const ring = new CommandRing(this.memory);
     this.#ring = ring;
@@ -181,7 +201,7 @@ class Threads implements Runner {
     return this.#ring.issue(op, args);
   }
 
-  async run(jobs: readonly Job[]): Promise<Run> {
+  async run(jobs: readonly Job[]): Promise<ThreadsRun> {
     this.#check();
     if (this.#running !== undefined) {
       throw new WasmprobeError("E_STATE", "a run is under way; stop it before the next");
@@ -190,14 +210,18 @@ class Threads implements Runner {
     if (jobs.length < 1 || jobs.length > this.cpus) {
       throw new WasmprobeError("E_VALUE", `${jobs.length} jobs for ${this.cpus} CPUs`);
     }
-    for (const job of jobs) this.host.workload(job.entry);
+    for (const job of jobs) this.#checkJob(job);
+    await this.#bringUp(jobs.length);
+    if (this.#running !== undefined) {
+      throw new WasmprobeError("E_STATE", "a run is under way; stop it before the next");
+    }
     this.#generation++;
     this.memory.store(this.memory.base + abi.HDR_STOP, 0);
     const limits = {
       startMs: this.#options.startLimitMs ?? START_LIMIT_MS,
       leaveMs: this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS,
     };
-    const run = new ThreadRun(this.memory, this.#seats, jobs, this.#generation, limits);
+    const run = new ThreadRun(this.memory, this.#seats.cpus, jobs, this.#generation, limits);
     this.#running = run;
     const ended = () => {
       this.#running = undefined;
@@ -205,7 +229,32 @@ class Threads implements Runner {
     };
     run.done.then(ended, ended);
     await run.start();
-    return run;
+    return {
+      done: run.done,
+      stop: () => run.stop(),
+      join: (job) => this.#join(run, job),
+      get cpus() {
+        return run.cpus;
+      },
+    };
+  }
+
+  async load(what: NewModule): Promise<{ number: number; firstPlace: number }> {
+    this.#check();
+    if (this.#running !== undefined) {
+      throw new WasmprobeError("E_STATE", "a run is under way; stop it before loading a module");
+    }
+    const ring = this.#ring;
+    if (ring === undefined) throw notFormatted();
+    const firstPlace = this.#place;
+    const number = this.#modules++;
+    this.#place += what.handlers.length;
+    const loaded = this.#coming.then(() =>
+      this.#seats.load({ ...what, firstPlace }, () => this.#lookUp(ring)),
+    );
+    this.#coming = loaded.catch(() => {});
+    await loaded;
+    return { number, firstPlace };
   }
 
   async close(): Promise<void> {
@@ -213,9 +262,8 @@ class Threads implements Runner {
     // A pool that lost a CPU may have lost it with a lock that the housekeeper waits for.
     const limit = this.#broken === undefined ? undefined : CLOSE_LIMIT_MS;
     await this.#stopServing(limit).catch(() => {});
-    const seats = [...this.#seats, ...(this.#housekeeper === undefined ? [] : [this.#housekeeper])];
     this.#broken ??= new WasmprobeError("E_STATE", "the engine is closed");
-    await Promise.all(seats.map((seat) => seat.close(CLOSE_LIMIT_MS)));
+    await this.#seats.close(CLOSE_LIMIT_MS);
   }
 
   #check(): void {
@@ -231,13 +279,14 @@ class Threads implements Runner {
 
   async #stopServing(limitMs?: number): Promise<void> {
     const ring = this.#ring;
-    if (ring === undefined || this.#housekeeper === undefined) return;
+    const { housekeeper } = this.#seats;
+    if (ring === undefined || housekeeper === undefined) return;
     // From here on no command is taken. Behind the last one it would never be done; and once the
     // memory is formatted it would raise HEAD of the next engine's ring, by this one's count.
     this.#ring = undefined;
     const limit = limitMs ?? this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS;
     try {
-      const stopped = this.#housekeeper.expect("stopped-serving", "stop serving", limit);
+      const stopped = housekeeper.expect("stopped-serving", "stop serving", limit);
       ring.stop();
       await stopped;
     } finally {
@@ -245,43 +294,42 @@ class Threads implements Runner {
     }
   }
 
-  /** Brings the pool up to `cpus` workers and a housekeeper. */
-  async #seat(cpus: number): Promise<void> {
-    const { platform, workerUrl } = this.#options;
-    const url = workerUrl ?? new URL("./worker.js", import.meta.url);
-    const limit = this.#options.startLimitMs ?? START_LIMIT_MS;
-    const born: Promise<void>[] = [];
-    const spawn = (name: number | "housekeeper") => {
-      const birth = { module: this.#module, memory: this.memory.memory, seat: name };
-      const seat = new Seat(platform, url, birth);
-      seat.onDeath = (error) => this.#break(error);
-      born.push(
-        seat.expect("born", "come up", limit).then((message) => {
-          seat.threadId = message.threadId;
-        }),
-      );
-      return seat;
-    };
-    this.#housekeeper ??= spawn("housekeeper");
-    while (this.#seats.length < cpus) this.#seats.push(spawn(this.#seats.length));
-    await Promise.all(born);
-    if (this.#options.affinity === true && born.length > 0) await this.#pin();
+  /** The housekeeper leaves its loop, handles its messages, and serves again. */
+  async #lookUp(ring: CommandRing): Promise<void> {
+    const { housekeeper } = this.#seats;
+    if (housekeeper === undefined) return;
+    const limit = this.#options.leaveLimitMs ?? LEAVE_LIMIT_MS;
+    const stopped = housekeeper.expect("stopped-serving", "look up from serving", limit);
+    housekeeper.post({ type: "serve" });
+    ring.stop();
+    await stopped;
   }
 
-  async #pin(): Promise<void> {
-    const { platform } = this.#options;
-    const allowed = platform.host().allowedCpus;
-    const pinned = await Promise.all(
-      this.#seats.map(async (seat, i) => {
-        const cpu = allowed[i % allowed.length];
-        if (cpu === undefined || seat.threadId === undefined) return false;
-        return platform.pinThread(seat.threadId, cpu);
-      }),
-    );
-    const ok = pinned.filter(Boolean).length;
-    this.affinity =
-      ok === pinned.length
-        ? "each worker pinned to one CPU"
-        : `not pinned: this system bound ${ok} of ${pinned.length} threads`;
+  #checkJob(job: Job): void {
+    if (job.module === undefined) this.host.workload(job.entry);
+  }
+
+  async #join(run: ThreadRun, job: Job): Promise<void> {
+    this.#check();
+    this.#checkJob(job);
+    const joined = this.#coming.then(async () => {
+      this.#check();
+      const cpu = run.cpus;
+      if (cpu >= this.cpus) {
+        throw new WasmprobeError("E_VALUE", `all ${this.cpus} CPUs have a job in this run`);
+      }
+      await this.#seats.bringUp(cpu + 1);
+      const seat = this.#seats.cpus[cpu];
+      if (seat !== undefined) await run.join(seat, job);
+    });
+    this.#coming = joined.catch(() => {});
+    await joined;
+  }
+
+  async #bringUp(cpus: number): Promise<void> {
+    const up = this.#coming.then(() => this.#seats.bringUp(cpus));
+    this.#coming = up.catch(() => {});
+    await up;
+    this.#check();
   }
 }

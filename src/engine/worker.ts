@@ -5,10 +5,11 @@
 
 import { loadPlatform } from "../platform/index.js";
 import * as abi from "./abi.js";
-import { instantiateEngine, type EngineInstance } from "./instance.js";
+import { instantiateEngine, type EngineInstance, type Workload } from "./instance.js";
 import { EngineMemory } from "./memory.js";
 import type { FromWorker, ToWorker, WorkerBirth } from "./protocol.js";
 import type { Job } from "./runner.js";
+import { instantiateUserModule } from "./user-module.js";
 
 /** A batch should take between these, milliseconds: short enough to stop, long enough to count. */
 const BATCH_MS_MIN = 0.1;
@@ -27,6 +28,8 @@ const birth = port.data as WorkerBirth;
 const instance: EngineInstance = instantiateEngine(birth.module, birth.memory, platform.nowMs);
 let memory = new EngineMemory(birth.memory);
 let cpu = 0;
+/** The user's modules, by number. */
+const loaded: WebAssembly.Exports[] = [];
 
 function post(message: FromWorker): void {
   port.post(message);
@@ -55,8 +58,13 @@ function waitAtBarrier(generation: number): boolean {
   }
 }
 
+function workloadOf(job: Job): Workload {
+  if (job.module === undefined) return instance.workload(job.entry);
+  return loaded[job.module]?.[job.entry] as Workload;
+}
+
 function runJob(job: Job): number {
-  const workload = instance.workload(job.entry);
+  const workload = workloadOf(job);
   const stop = (memory.base + abi.HDR_STOP) >> 2;
   const ops = memory.perCpu(abi.PCPU_OPS, cpu) >> 3;
   const count = job.count ?? Number.POSITIVE_INFINITY;
@@ -120,6 +128,17 @@ port.onMessage((raw) => {
       if (rc !== 0) throw new Error(`engine_attach of CPU ${cpu} failed: ${rc}`);
       setState(abi.CPU_READY);
       post({ type: "attached" });
+      break;
+    }
+    case "load": {
+      const { name } = message.what;
+      try {
+        loaded.push(instantiateUserModule(message.what, birth.memory, cpu, instance));
+        post({ type: "loaded", name });
+      } catch (error) {
+        loaded.push({}); // numbers are the same in every worker
+        post({ type: "loaded", name, error: messageOf(error) });
+      }
       break;
     }
     case "run":

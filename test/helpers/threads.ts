@@ -3,22 +3,22 @@
 import { pathToFileURL } from "node:url";
 import * as assert from "uvu/assert";
 import { WasmprobeError, type ErrorCode } from "../../src/base/errors.js";
-import type { Runner } from "../../src/engine/runner.js";
-import { startThreads, type ThreadsOptions } from "../../src/engine/threads.js";
+import { startThreads } from "../../src/engine/threads.js";
+import type { ThreadsOptions, ThreadsRunner } from "../../src/engine/threads.js";
 import { nodePlatform } from "../../src/platform/node.js";
 import { WASM } from "./engine.js";
 
 /** Long enough for a healthy worker on a busy machine, short enough to wait for. */
 export const LIMIT_MS = 2000;
 
-export function start(options: Partial<ThreadsOptions> = {}): Promise<Runner> {
+export function start(options: Partial<ThreadsOptions> = {}): Promise<ThreadsRunner> {
   const wasm = pathToFileURL(WASM);
   return startThreads({ platform: nodePlatform, cpus: 2, memoryBytes: 1 << 20, wasm, ...options });
 }
 
 export async function withRunner(
   options: Partial<ThreadsOptions>,
-  body: (runner: Runner) => Promise<void>,
+  body: (runner: ThreadsRunner) => Promise<void>,
 ): Promise<void> {
   const runner = await start(options);
   try {
