@@ -119,6 +119,7 @@ export {
   torture_trace_reader,
   torture_trace_updater,
 } from "./workload/rcu";
+export { register_probes, unregister_batches } from "./workload/registration";
 export {
   trigger_fastest,
   trigger_fastest_many,

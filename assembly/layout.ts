@@ -343,6 +343,10 @@ export const OP_CHURN = 20;
 /** synchronize() -> how many frees were pending: all that was deferred before is freed after. */
 export const OP_SYNCHRONIZE = 21;
 
+/** registration_create(mm, inode, vaddr, offset, stride) -> state. registration_destroy(state). */
+export const OP_REGISTRATION_CREATE = 40;
+export const OP_REGISTRATION_DESTROY = 41;
+
 // -- Registration churn (workload/churn.ts), offsets in its state, i32 each ----------------------
 export const CHURN_REGISTERED = 64;
 export const CHURN_UNREGISTERED = 68;
@@ -367,5 +371,9 @@ export const HIST_BITS = 40;
 export const HIST_BUCKETS = 35 * 64;
 /** Bytes of one, zeroed; a multiple of STRIDE. */
 export const HIST_BYTES = 141 * 128;
+/** Probes of a batch that is taken away with one grace period (workload/registration.ts). */
+export const REGISTRATION_BATCH = 64;
+/** Offset of a count i32 in its state: calls that failed. */
+export const REGISTRATION_ERRORS = 24;
 /** One hit in so many is timed; a prime, so that it marches in step with nothing. */
 export const LATENCY_PERIOD = 1021;

@@ -41,6 +41,8 @@ import {
 import {
   OP_SINK_CREATE,
   OP_SINK_DESTROY,
+  OP_REGISTRATION_CREATE,
+  OP_REGISTRATION_DESTROY,
   OP_STOP,
   OP_SYNCHRONIZE,
   OP_TASK_CREATE,
@@ -67,6 +69,7 @@ import { treeunlock_write } from "../uprobe/table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
 import { task_create, task_destroy } from "../uprobe/task";
 import { churn_create, churn_destroy, churn_probes } from "./churn";
+import { registration_create, registration_destroy } from "./registration";
 
 // An address, or ENOMEM for 0.
 function address_or(p: usize, otherwise: i32): i32 {
@@ -205,6 +208,11 @@ function execute(slot: usize): i32 {
       return address_or(churn_create(a0, a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6, cpus), ENOMEM);
     case OP_CHURN_DESTROY:
       churn_destroy(a0);
+      return 0;
+    case OP_REGISTRATION_CREATE:
+      return address_or(registration_create(a0, a1, a2, <i32>a3, <i32>a4, cpus), ENOMEM);
+    case OP_REGISTRATION_DESTROY:
+      registration_destroy(a0);
       return 0;
     case OP_CHURN:
       churn_probes(a0, <i32>a1);

@@ -10,7 +10,7 @@ export {
   type PresetName,
 } from "../engine/presets.js";
 
-export type Family = "uprobe" | "control" | "lock" | "rcu" | "grace";
+export type Family = "uprobe" | "control" | "lock" | "rcu" | "grace" | "registration";
 
 export interface Case {
   name: string;
@@ -70,6 +70,18 @@ function grace(name: string, flavour: string): Case {
   };
 }
 
+function registration(name: string, what: string, unit: string): Case {
+  return {
+    name,
+    description: `${what}; all other CPUs hit another probe (on one CPU: nobody)`,
+    unit,
+    family: "registration",
+    presets: PRESET_NAMES,
+    control: null,
+    readers: "hits",
+  };
+}
+
 export const CASES: readonly Case[] = [
   uprobe("uprobe-nop", "hit a probe on a nop, which is emulated"),
   uprobe("uprobe-push", "hit a probe on a push, which is emulated on the task's stack"),
@@ -95,11 +107,22 @@ export const CASES: readonly Case[] = [
   grace("gp-srcu", "SRCU"),
   grace("gp-tasks-trace", "RCU Tasks Trace"),
   grace("gp-qsbr", "QSBR"),
+  registration("register", "one probe registered, timed", "registrations"),
+  registration(
+    "unregister-batch",
+    "64 probes taken away with one grace period, timed per probe",
+    "batches",
+  ),
 ];
 
 /** Benches whose operations can be timed one by one, or always are. */
 export function hasLatency(bench: Case): boolean {
-  return bench.family === "uprobe" || bench.family === "grace";
+  return bench.family === "grace" || hasProbes(bench);
+}
+
+/** Benches with a probe table: they have presets, a number of probes, and exceptions. */
+export function hasProbes(bench: Case): boolean {
+  return bench.presets.length > 0;
 }
 
 export const CASE_NAMES: readonly string[] = CASES.map((c) => c.name);

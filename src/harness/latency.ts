@@ -27,6 +27,8 @@ export interface Recorded {
   /** Median of what a sample has in it besides its operation. */
   overheadNs: number;
   period: number;
+  /** Where each sample is the time of a batch divided by its size. */
+  batch?: number;
 }
 
 /** The histograms of a cell: of every CPU that times something. */
@@ -107,6 +109,7 @@ export function latencyOf(recorded: readonly Recorded[]): Latency | undefined {
     clockNs,
     overheadNs,
     period: first.period,
+    ...(first.batch === undefined ? {} : { batch: first.batch }),
   };
 }
 
@@ -119,9 +122,18 @@ interface Histograms extends Recorder {
   addresses: number[];
 }
 
-/** Histograms for `count` CPUs that time each of their operations. */
-export function createRecorder(runner: Runner, count: number): Promise<Histograms> {
-  return create(runner, count, 1, (clockNs) => clockNs);
+/**
+ * Histograms for `count` CPUs that time each of their operations, or batches of them: then a sample
+ * is the time of a batch divided by its size.
+ */
+export async function createRecorder(
+  runner: Runner,
+  count: number,
+  batch = 1,
+): Promise<Histograms> {
+  const histograms = await create(runner, count, 1, (clockNs) => clockNs / batch);
+  if (batch === 1) return histograms;
+  return { ...histograms, read: () => ({ ...histograms.read(), batch }) };
 }
 
 /**

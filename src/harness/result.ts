@@ -74,6 +74,8 @@ const LatencySchema = v.object({
   overheadNs: positive,
   /** One operation in so many was timed; 1: each. */
   period: cpus,
+  /** Each operation is a batch of so many, and the figures are per one of them. */
+  batch: v.optional(cpus),
 });
 
 const ReadersSchema = v.object({

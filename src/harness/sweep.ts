@@ -9,7 +9,7 @@
 import { lineOf, WasmprobeError } from "../base/errors.js";
 import { mean, sampleDeviation } from "../base/stats.js";
 import type { Runner } from "../engine/runner.js";
-import { type Case, type PresetName, findCase, HOST_CONTROL } from "./cases.js";
+import { type Case, type PresetName, findCase, hasProbes, HOST_CONTROL } from "./cases.js";
 import { type CellCounts, type CellSpec, setUpCell } from "./cell.js";
 import { latencyOf, type Recorded } from "./latency.js";
 import { type Interrupt, measure, type Measurement, type Sample } from "./measure.js";
@@ -221,14 +221,14 @@ function rateOf(sample: Sample): number {
 }
 
 export function keyOf(spec: CellSpec, on: string): RunKey {
-  const uprobe = spec.bench.family === "uprobe";
+  const probed = hasProbes(spec.bench);
   return {
     bench: spec.bench.name,
     preset: spec.preset,
     on,
     cpus: spec.cpus,
-    probes: uprobe ? spec.probes : 0,
-    trapNs: uprobe ? spec.trapNs : 0,
+    probes: probed ? spec.probes : 0,
+    trapNs: probed ? spec.trapNs : 0,
   };
 }
 

@@ -10,7 +10,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { csvLine } from "../../src/base/csv.js";
 import { VERSION } from "../../src/base/version.js";
-import { CASES } from "../../src/harness/cases.js";
+import { CASES, PRESET_NAMES } from "../../src/harness/cases.js";
 import { CSV_COLUMNS, LATENCY_COLUMNS } from "../../src/harness/format/csv.js";
 import { parseKernelLine } from "../../src/harness/format/kernel.js";
 import { identityHolds, measuredRuns, parseResult } from "../../src/harness/result.js";
@@ -135,7 +135,7 @@ test("sweep as json: valid, every planned run, and the identity in each", async 
   const { stdout, stderr } = await good(`sweep ${args} --format json -q`);
   const result = parseResult(stdout, "stdout");
   const runs = measuredRuns(result);
-  assert.is(runs.length, 2 * (2 * 2 + 2));
+  assert.is(runs.length, 2 * (2 * PRESET_NAMES.length + 2));
   assert.is(result.runs.length, runs.length);
   for (const one of runs) {
     assert.ok(identityHolds(one), JSON.stringify(one));
@@ -169,13 +169,26 @@ test("sweep of grace periods: latencies and readers in json, csv and kernel form
   assert.is(kernel.match(/^ {4}p50 .*; readers: /gm)?.length, 4);
 });
 
+test("sweep of registrations: timed under every preset, while the other CPU hits", async () => {
+  const args = "sweep register unregister-batch --cpus 2 -w 0.02 -d 0.2 -q --format json";
+  const runs = measuredRuns(parseResult((await good(args)).stdout, "stdout"));
+  assert.is(runs.length, 2 * PRESET_NAMES.length);
+  for (const one of runs) {
+    assert.ok(identityHolds(one), JSON.stringify(one));
+    assert.ok((one.latency?.samples ?? 0) > 0, JSON.stringify(one));
+    assert.is(one.latency?.batch, one.bench === "register" ? undefined : 64);
+    assert.equal([one.readers?.cpus, one.readers?.unit], [1, "hits"]);
+    assert.ok((one.readers?.mean ?? 0) > 0, JSON.stringify(one));
+  }
+});
+
 test("sweep as kernel, csv, markdown and table: the same rows", async () => {
   const args = `sweep uprobe-nop count-percpu --cpus 1 ${QUICK}`;
   const kernel = await good(`${args} --format kernel -q`);
   const rows = kernel.stdout.split("\n").filter((line) => line.includes(" cpus):"));
   assert.equal(
     rows.map((line) => parseKernelLine(line)?.bench),
-    ["uprobe-nop", "uprobe-nop", "count-percpu"],
+    [...PRESET_NAMES.map(() => "uprobe-nop"), "count-percpu"],
   );
   for (const row of rows) {
     assert.match(
@@ -189,7 +202,7 @@ test("sweep as kernel, csv, markdown and table: the same rows", async () => {
   assert.is(csv[0], csvLine(CSV_COLUMNS));
   assert.equal(
     csv.slice(1).map((line) => line.split(",").slice(0, 4).join(" ")),
-    ["uprobe-nop spinlock threads 1", "uprobe-nop rwlock threads 1", "count-percpu  threads 1"],
+    [...PRESET_NAMES.map((preset) => `uprobe-nop ${preset} threads 1`), "count-percpu  threads 1"],
   );
   for (const line of csv) assert.is(line.split(",").length, CSV_COLUMNS.length);
 
@@ -201,7 +214,7 @@ test("sweep as kernel, csv, markdown and table: the same rows", async () => {
   assert.match(table.stdout, /uprobe-nop/);
   assert.match(table.stdout, /rwlock/);
   assert.match(table.stdout, /At 1 cpu/, "a closing sentence says what was seen");
-  assert.match(table.stderr, /^\[1\/3\] uprobe-nop spinlock, 1 cpu/m, "progress is no result");
+  assert.match(table.stderr, /^\[1\/\d\] uprobe-nop spinlock, 1 cpu/m, "progress is no result");
 });
 
 test("sweep without a name: both presets beside the published table, and a sentence", async () => {

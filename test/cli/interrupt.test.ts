@@ -51,6 +51,17 @@ test("bench: Ctrl-C while it measures prints the summary of what there is", asyn
   assert.ok(lines.length >= 3);
 });
 
+test("bench: Ctrl-C while grace periods or hits are timed prints what there is", async () => {
+  for (const line of [
+    "bench gp-srcu -p 2 -w 0.05 -d 60 -q",
+    "bench uprobe-nop -L -w 0.05 -d 60 -q",
+  ]) {
+    const ended = await interrupt(line, /^Iter/m);
+    checkEnd(ended);
+    assert.match(ended.stdout, /^Summary: .*\nLatency: p50 .*\nClock: /m);
+  }
+});
+
 test("bench: a second run of the same after Ctrl-C finds nothing in its way", async () => {
   for (let i = 0; i < 2; i++) {
     checkEnd(await interrupt("bench lock-mutex -p 2 -w 0.05 -d 60 -q", /^Iter/m));

@@ -9,10 +9,12 @@ test("names of benches and presets are unique and fit the command line", () => {
   }
 });
 
-test("only uprobe benches have presets, and they have all", () => {
-  for (const { name, family, presets } of cases.CASES) {
-    const expected = family === "uprobe" ? cases.PRESET_NAMES : [];
-    assert.equal([...presets], [...expected], name);
+test("benches with a probe table have all presets, others none", () => {
+  for (const bench of cases.CASES) {
+    const { name, family, presets } = bench;
+    const probed = family === "uprobe" || family === "registration";
+    assert.equal([...presets], probed ? [...cases.PRESET_NAMES] : [], name);
+    assert.is(cases.hasProbes(bench), probed, name);
   }
   assert.ok(cases.findPreset(cases.DEFAULT_PRESET));
 });

@@ -10,7 +10,7 @@ import { CASES, type Case, findCase, type PresetName } from "../../src/harness/c
 import { type Cell, cellMemoryBytes, type CellSpec, setUpCell } from "../../src/harness/cell.js";
 import { identityHolds } from "../../src/harness/result.js";
 import { messageOf } from "../helpers/throws.js";
-import { Solo } from "../helpers/solo.js";
+import { leftovers, Solo } from "../helpers/solo.js";
 
 const N = 100; // what Solo does of a job without a count
 
@@ -58,6 +58,70 @@ test("a grace period that is not counted, or a section, is an error", async () =
     const line = messageOf("E_FAULT", () => cell.counts());
     assert.match(line, `CPU ${cpu} did 100 operations, memory counted 99`);
   }
+});
+
+test("registrations that failed, and probes that stayed, are an error", async () => {
+  for (const name of ["register", "unregister-batch"]) {
+    const { cell, solo } = await ran(specOf(name, { cpus: 2, probes: 3 }));
+    cell.counts();
+    assert.is(solo.memory.uprobes().inTree, 3, "the permanent ones");
+    const state = cell.jobs[0]?.args[0] as number;
+    solo.memory.store(state + abi.REGISTRATION_ERRORS, 2);
+    assert.match(
+      messageOf("E_FAULT", () => cell.counts()),
+      `${name} spinlock on 2 CPUs: 2 registrations failed, 0 probes were left behind`,
+    );
+    solo.memory.store(state + abi.REGISTRATION_ERRORS, 0);
+    const table = solo.memory.header(abi.HDR_TABLE);
+    solo.memory.store(table + abi.TABLE_IN_TREE, 4);
+    assert.match(
+      messageOf("E_FAULT", () => cell.counts()),
+      "0 registrations failed, 1 probes were left behind",
+    );
+  }
+});
+
+test("a hit of the others that their consumer did not count is an error there, too", async () => {
+  const { cell, solo } = await ran(specOf("register", { cpus: 2 }));
+  const task = cell.jobs[1]?.args[0] as number;
+  add64(solo, task + abi.TASK_TRIGGERS, 1);
+  add64(solo, task + abi.TASK_HANDLED, 1);
+  const line = messageOf("E_FAULT", () => cell.counts());
+  assert.match(line, "101 hits were handled, the consumer counted 100");
+});
+
+test("registration leaves nothing behind, under any preset", async () => {
+  for (const preset of findCase("register")?.presets ?? []) {
+    const solo = new Solo({ strategy: strategyOf(preset) });
+    const before = leftovers(solo.memory);
+    const inode = solo.ok(abi.OP_INODE_CREATE, 4096, abi.INSN_NOP);
+    const mm = solo.ok(abi.OP_MM_CREATE, 4);
+    solo.ok(abi.OP_MMAP, mm, inode, 0x1000, 4096, 0);
+    const state = solo.ok(abi.OP_REGISTRATION_CREATE, mm, inode, 0x1000, 0, 16);
+    const histogram = solo.ok(abi.OP_ALLOC, abi.HIST_BYTES);
+    for (const entry of ["register_probes", "unregister_batches"]) {
+      assert.is(solo.call(0, entry, state, histogram, 70), 70);
+    }
+    solo.ok(abi.OP_FREE, histogram, abi.HIST_BYTES);
+    solo.ok(abi.OP_REGISTRATION_DESTROY, state);
+    solo.ok(abi.OP_MM_DESTROY, mm);
+    solo.ok(abi.OP_INODE_DESTROY, inode);
+    solo.ok(abi.OP_SYNCHRONIZE);
+    assert.equal(leftovers(solo.memory), before, preset);
+    solo.checkFaults();
+  }
+});
+
+test("registration that finds no memory for its state says so, and keeps none", async () => {
+  const solo = new Solo({ memoryBytes: 2 * 65_536 });
+  const inode = solo.ok(abi.OP_INODE_CREATE, 4096, abi.INSN_NOP);
+  const mm = solo.ok(abi.OP_MM_CREATE, 4);
+  solo.ok(abi.OP_MMAP, mm, inode, 0x1000, 4096, 0);
+  while (solo.op(abi.OP_ALLOC, 8192) !== abi.ENOMEM);
+  const before = leftovers(solo.memory);
+  assert.is(solo.op(abi.OP_REGISTRATION_CREATE, mm, inode, 0x1000, 0, 16), abi.ENOMEM);
+  assert.equal(leftovers(solo.memory), before);
+  solo.checkFaults();
 });
 
 test("every grace period is timed, once the recorder was started", async () => {

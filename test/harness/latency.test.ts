@@ -133,6 +133,15 @@ test("only what comes between start and stop counts", async () => {
   assert.ok(clockNs > 0 && overheadNs === clockNs);
 });
 
+test("of a batch's time by its size, the clock is taken off by that size, too", async () => {
+  const recorder = await createRecorder(solo, 1, 64);
+  recorder.start();
+  solo.host.workload("time_nothing")(recorder.addresses[0] ?? 0, 3);
+  const read = recorder.read();
+  assert.equal([read.overheadNs, read.batch, read.period], [read.clockNs / 64, 64, 1]);
+  assert.is(latencyOf([read])?.batch, 64);
+});
+
 test("what a sample of hits has besides is the median of empty batches beside", async () => {
   const sampler = await createSampler(solo, 3);
   const record = solo.host.workload("histogram_record") as unknown as (

@@ -6,11 +6,12 @@ import type { MeasuredRun } from "../result.js";
 /** "p50 1.20 us, p90 ..., mean ... (12 345 grace periods)"; empty where nothing was timed. */
 export function latencyText({ latency, unit }: Pick<MeasuredRun, "latency" | "unit">): string {
   if (latency === undefined) return "";
-  const { p50, p90, p99, max, mean, samples, period } = latency;
+  const { p50, p90, p99, max, mean, samples, period, batch } = latency;
   const figures = Object.entries({ p50, p90, p99, max, mean });
   const which = period === 1 ? "" : `, one in ${period}`;
   const times = figures.map(([name, ns]) => `${name} ${formatNs(ns)}`).join(", ");
-  return `${times} (${formatCount(samples)} ${unit}${which})`;
+  const each = batch === undefined ? "" : ` of ${batch}, per one`;
+  return `${times} (${formatCount(samples)} ${unit}${each}${which})`;
 }
 
 /** "61.234M/s sections on 3 cpus", or "nobody"; empty where all CPUs do operations. */

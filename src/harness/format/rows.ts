@@ -2,13 +2,7 @@
 
 import { formatNs, formatRatio, mops } from "../../base/units.js";
 import { TABLES, publishedRow, type PublishedRow } from "../published.js";
-import {
-  isMeasured,
-  type Latency,
-  type MeasuredRun,
-  type SweepResult,
-  type SweepRun,
-} from "../result.js";
+import { isMeasured, type MeasuredRun, type SweepResult, type SweepRun } from "../result.js";
 import { remarks, seriesOf, trapText, varyingAxes } from "./series.js";
 
 export interface Rows {
@@ -98,7 +92,7 @@ function figure(text: (run: MeasuredRun) => string): (run: SweepRun) => string {
   return (run) => (isMeasured(run) ? text(run) : "");
 }
 
-function latency(field: keyof Latency): (run: SweepRun) => string {
+function latency(field: "p50" | "p90" | "p99" | "max"): (run: SweepRun) => string {
   return figure((run) => (run.latency === undefined ? "" : formatNs(run.latency[field])));
 }
 

@@ -131,6 +131,9 @@ test("the second line says which share of the operations was timed", () => {
   const run = measured("uprobe-nop", "rwlock", 1, 1e6, { latency: { ...latency, period: 1021 } });
   assert.match(formatKernel(resultOf([run])), "\n    p50 4.00 us, p90");
   assert.match(formatKernel(resultOf([run])), "(12 345 hits, one in 1021)");
+  const batches = { unit: "batches", latency: { ...latency, batch: 64 } };
+  const batch = measured("unregister-batch", "rwlock", 1, 1e6, batches);
+  assert.match(formatKernel(resultOf([batch])), "(12 345 batches of 64, per one)");
 });
 
 test("a run without figures has no row; the header names it", () => {

@@ -1,0 +1,43 @@
+// What a cell is: one bench under one preset on so many CPUs.
+
+import type { Job } from "../../engine/runner.js";
+import type { Case, PresetName } from "../cases.js";
+import type { Recorder } from "../latency.js";
+
+/** What to set up. */
+export interface CellSpec {
+  bench: Case;
+  /** Null for benches without presets. */
+  preset: PresetName | null;
+  cpus: number;
+  /** Probes in the table; counts for uprobe benches only. */
+  probes: number;
+  /** Delay per exception, nanoseconds; counts for uprobe benches only. */
+  trapNs: number;
+  seed: number;
+  /** Also time a sample of all hits; for uprobe benches only. @default false */
+  latency?: boolean;
+}
+
+/** Everything that happened in a cell, each term counted at its own point. */
+export interface CellCounts {
+  triggers: number;
+  handled: number;
+  filtered: number;
+  missed: Record<string, number>;
+}
+
+export interface Cell {
+  spec: CellSpec;
+  jobs: Job[];
+  /** Operations that each CPU has done so far: a snapshot. Only CPUs that are there to do them. */
+  progress(): number[];
+  /** Rounds of the CPUs that are not there for operations, together, so far: a snapshot. */
+  reads?(): number;
+  /** Where operations are timed. */
+  recorder?: Recorder;
+  /** Triggers without a handler, over all CPUs, so far: a snapshot. */
+  drops(): number;
+  /** After the run: the counts. Throws if they contradict each other or the engine saw a fault. */
+  counts(): CellCounts;
+}
