@@ -14,6 +14,7 @@ export {
   rcu_init,
   rcu_offline,
   rcu_online,
+  rcu_online_silent,
   rcu_quiescent,
   rcu_read_lock_trace,
   rcu_read_unlock_trace,

@@ -221,11 +221,12 @@ export const ETIMEDOUT = -110;
 export const SRCU_BYTES = 128;
 export const RCU_BYTES = 128;
 /** Offsets in both: CPU that the updater waits for plus 1, or 0; grace periods that stalled; CPU of
- *  the last that did plus 1; grace periods completed. */
+ *  the last that did plus 1, or 0; grace periods completed; what a stall is, ms, 0 for 1000. */
 export const GP_WAITS_FOR = 0;
 export const GP_STALLS = 4;
 export const GP_STALL_CPU = 8;
 export const GP_COMPLETED = 12;
+export const GP_STALL_MS = 20;
 /** Bytes of a list of callbacks, and of a head, 4-aligned; offsets in a head. */
 export const CALLBACKS_BYTES = 4;
 export const RCU_HEAD_BYTES = 8;

@@ -5,22 +5,28 @@
 //   offset  bytes  struct at p, SRCU_BYTES         offset  per CPU, at PCPU_SRCU
 //        0     16  see grace.ts                      0, 4  lock counts of half 0 and 1
 //       16      4  CPUs                             8, 12  unlock counts of half 0 and 1
+//       20      4  see grace.ts
 //       32     32  gp_mutex: one at a time
 //       64      4  idx: its low bit is the half of
 //                  new readers; on its own line
 //
 // A reader may unlock on another CPU than it locked on: only the sums over all CPUs mean anything,
-// and they wrap.
+// and they wrap. One domain for a set of CPUs: the counts are the CPUs', not the domain's.
 //
 // Reader: [A] idx, [B] lock count, fence, its section, fence, [C] unlock count.
-// Updater: [D] sum of unlocks, fence, [E] sum of locks; equal: the half was empty at some moment in
-// between. Unlocks first: a reader that comes between D and E can only make the sums differ.
+// Updater, after the unlink: fence, [D] sum of unlocks, fence, [E] sum of locks, fence; for each
+// half once it is left by new readers.
 // Forbidden: memory freed after the grace period while a section that began before can reach it.
 //   B's fence pairs with the one before D (store buffering: not both "I did not see the reader"
 //   and "I did not see the unlink"). C's fence pairs with the one after E (message passing: what
 //   the section read was read before C was seen).
-// Twice (C13): a reader may have read idx [A], be delayed, and count itself [B] into a half that
-// was left meanwhile. With one flip only, the next grace period would wait for the other half.
+//   Unlocks before locks (C13): whoever is seen leaving at D was in before, and E, later, sees that
+//   entry too. So an entry that E counts without its exit makes the sums differ; the other way
+//   round, a section that begins and ends between the sums would stand for one still inside.
+// Both halves, one after the other (C13): a reader may read idx [A], be delayed past whole grace
+// periods, and count itself [B] into either. With one flip a grace period would look at one half
+// only, and free what such a reader found in the other.
+// A section in which D missed B began after the fence: it sees the unlink, whichever half it is in.
 //
 // plain: `at`: a count has one writer, its CPU; what the updater may miss of it the fences say
 //
@@ -32,7 +38,7 @@ import { LINE, PCPU_SRCU } from "../layout";
 import { fence, load32, store32 } from "../atomics";
 import { per_cpu_ptr, this_cpu_ptr } from "../cpu";
 import { mutex_init, mutex_lock, mutex_unlock } from "../sync/mutex";
-import { grace_done, grace_pause, grace_waits } from "./grace";
+import { grace_done, grace_is_late, grace_pause, grace_stalled, grace_waits } from "./grace";
 
 const CPUS = 16;
 const GP_MUTEX = 32;
@@ -82,27 +88,33 @@ function half_is_empty(p: usize, idx: i32): bool {
 }
 
 // A CPU with more entries than exits, for the report: right unless a section moved between CPUs.
+// -1: there is none now.
 function busy_cpu(p: usize, idx: i32): i32 {
   const cpus = load<i32>(p, CPUS);
   for (let cpu = 0; cpu < cpus; cpu++) {
     const at = per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2);
-    if (load32(at) != load32(at + UNLOCKS)) return cpu;
+    const out = load32(at + UNLOCKS);
+    if (load32(at) - out > 0) return cpu;
   }
-  return 0;
+  return -1;
 }
 
 function wait_for_half(p: usize, idx: i32): void {
   if (half_is_empty(p, idx)) return;
   const since = grace_waits(p, busy_cpu(p, idx));
-  let reported = false;
+  let late = false;
   for (let i = 0; !half_is_empty(p, idx); i++) {
-    if (grace_pause(p, i, since, reported)) reported = true;
+    grace_pause(i);
+    if (late || !grace_is_late(p, i, since)) continue;
+    late = true;
+    grace_stalled(p, busy_cpu(p, idx));
   }
 }
 
 /**
- * Returns when every section that had begun before the call has ended. Blocks; not to be called in
- * a section. Sections that begin meanwhile are not waited for.
+ * Returns when every section that had begun before the call has ended, on any CPU. Sections that
+ * begin later are not waited for, but for one a CPU, counted into the half that it was about to
+ * leave. Blocks; not to be called in a section: it would wait for itself.
  */
 export function synchronize_srcu(p: usize): void {
   fence();

@@ -41,6 +41,10 @@ function spin_yield_slow(p: usize, seen: i32, i: i32): void {
 /**
  * Sleeps while the word at `p` is `seen`, at most `timeoutNs` (negative: for ever). May return
  * early; the caller re-reads in a loop.
+ *
+ * Never inlined (scripts/engine.mjs): V8's baseline compiler (seen in Node 20.20) spills a wait's
+ * 32-bit operand over half of a 64-bit local of the same function, so that a deadline or a start
+ * that lives across the wait would lose its low 32 bits. Here no local does.
  */
 export function park(p: usize, seen: i32, timeoutNs: i64): void {
   if (load32(p) != seen) return;

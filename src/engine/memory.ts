@@ -32,6 +32,17 @@ export interface HitCounts {
   restarts: number;
 }
 
+/** What an updater of an RCU flavour says of itself. */
+export interface GracePeriods {
+  completed: number;
+  /** CPU that the current one waits for; undefined: none, or several that change. */
+  waitsFor: number | undefined;
+  /** How many took longer than a second (GP_STALL_MS). */
+  stalls: number;
+  /** CPU that held up the last of those, if it can be told. */
+  stalledBy: number | undefined;
+}
+
 export class EngineMemory {
   readonly memory: WebAssembly.Memory;
   /** Address of the engine's header in the memory. */
@@ -94,6 +105,20 @@ export class EngineMemory {
       if (count !== 0) found[name] = count;
     });
     return found;
+  }
+
+  /** The grace periods of an RCU domain, SRCU or other, at `domain`. A hint while they run. */
+  gracePeriods(domain: number): GracePeriods {
+    const cpu = (offset: number): number | undefined => {
+      const plusOne = this.load(domain + offset);
+      return plusOne === 0 ? undefined : plusOne - 1;
+    };
+    return {
+      completed: this.load(domain + abi.GP_COMPLETED) >>> 0,
+      waitsFor: cpu(abi.GP_WAITS_FOR),
+      stalls: this.load(domain + abi.GP_STALLS),
+      stalledBy: cpu(abi.GP_STALL_CPU),
+    };
   }
 
   /** The arena's accounting, bytes; exact while no CPU allocates. */

@@ -3,6 +3,7 @@
 // first two bins may fill.
 
 import * as abi from "../../engine/abi.js";
+import type { GracePeriods } from "../../engine/memory.js";
 import type { Job } from "../../engine/runner.js";
 import { RCU_KINDS } from "../cell.js";
 import { failureOf, faultLines, runWatched, type TortureContext } from "./run.js";
@@ -11,6 +12,15 @@ import type { TortureReport } from "./run.js";
 /** A flavour's time is cut into pieces: each begins with readers that nobody has waited for yet. */
 const PIECE_MS = 1000;
 const BINS = 3;
+
+/** The kernel's stall warning: who holds up a grace period. Undefined if nobody did. */
+export function stallLine(flavour: string, periods: GracePeriods): string | undefined {
+  const { stalls, stalledBy, waitsFor } = periods;
+  if (stalls === 0) return undefined;
+  const cpu = stalledBy === undefined ? "a CPU that cannot be told" : `CPU ${stalledBy}`;
+  const still = waitsFor === undefined ? "" : ", and still is";
+  return `${flavour}: a grace period was held up by ${cpu}${still}; ${stalls} so far`;
+}
 
 async function tortureFlavour(
   context: TortureContext,
@@ -34,7 +44,12 @@ async function tortureFlavour(
       entry: `torture_${name}_${cpu === piece % cpus ? "updater" : "reader"}`,
       args: [p, (seed + piece) | 0],
     }));
-    await runWatched(context, jobs, Math.min(PIECE_MS, until - nowMs()));
+    try {
+      await runWatched(context, jobs, Math.min(PIECE_MS, until - nowMs()));
+    } finally {
+      const stall = stallLine(flavour, memory.gracePeriods(p));
+      if (stall !== undefined) print(stall);
+    }
     for (let bin = 0; bin < BINS; bin++) {
       for (let cpu = 0; cpu < cpus; cpu++) {
         pipe[bin] =
@@ -43,7 +58,7 @@ async function tortureFlavour(
       }
     }
     updates += memory.load(p + abi.RCU_UPDATES);
-    stalls += memory.load(p + abi.GP_STALLS);
+    stalls += memory.gracePeriods(p).stalls;
     failures.push(...faultLines(runner, flavour));
   }
   print(
