@@ -59,6 +59,15 @@ export {
 export { spin_init, spin_lock, spin_trylock, spin_unlock } from "./sync/spinlock";
 export { ticket_init, ticket_lock, ticket_trylock, ticket_unlock } from "./sync/ticket";
 export { engine_attach, engine_init } from "./workload/boot";
+export {
+  call_fastest,
+  call_mmap_lock,
+  call_rwlock,
+  call_speculative,
+  call_spinlock,
+  call_srcu,
+  call_tasks_trace,
+} from "./workload/call";
 export { torture_callbacks_push, torture_callbacks_take } from "./workload/callbacktorture";
 export { churn_probes } from "./workload/churn";
 export { count_atomic, count_percpu, import_count } from "./workload/count";

@@ -263,17 +263,40 @@ export const INSN_RET = 0xc3;
 export const INSN_TRAP = 0xcc;
 
 // -- Consumers (uprobe/consumer.ts) --------------------------------------------------------------
-/** Handlers: count per CPU; count and a log2 histogram of the first argument; count at most N. */
+/** Handlers (uprobe/sink.ts): count per CPU; count and a log2 histogram of the first argument;
+ *  write a record to the CPU's ring; call a function of the user's. */
 export const HANDLER_COUNT = 0;
 export const HANDLER_HIST = 1;
-/** Offsets in a sink: handler kind, bytes between CPUs, address of CPU 0's block. */
+export const HANDLER_EMIT = 2;
+export const HANDLER_CALL = 3;
+/** Offsets in a sink: handler kind, bytes between CPUs, address of CPU 0's block; records a ring,
+ *  or place of the function; whether records get a time. */
 export const SINK_KIND = 0;
 export const SINK_STRIDE = 4;
 export const SINK_AREA = 8;
+export const SINK_SIZE = 20;
+export const SINK_CLOCK = 24;
 /** Offsets in a CPU's block of a sink: hits i64; from 64 on, 65 buckets i64 by bit length. */
 export const SINK_HITS = 0;
 export const SINK_BUCKETS = 64;
 export const SINK_BUCKET_COUNT = 65;
+/** Offsets in a CPU's block of a sink that emits: records lost i64; records ever written and ever
+ *  read, i32 each; the records. */
+export const EMIT_LOST = 8;
+export const EMIT_HEAD = 64;
+export const EMIT_TAIL = 128;
+export const EMIT_RECORDS = 192;
+/** Offsets in a record: time in nanoseconds i64, or 0; first argument i64; cookie, process, address
+ *  and running number (lost ones counted), i32 each. */
+export const RECORD_TIME = 0;
+export const RECORD_ARGUMENT = 8;
+export const RECORD_COOKIE = 16;
+export const RECORD_PID = 20;
+export const RECORD_VADDR = 24;
+export const RECORD_NUMBER = 28;
+export const RECORD_BYTES = 32;
+/** Most records of a ring. */
+export const EMIT_RECORDS_MAX = 1048576;
 /** Hits seen by a consumer's own counter (the kernel's tu->nhit). Shared: races lose some. */
 export const CONSUMER_NHIT = 64;
 /** With one a CPU: where CPU 0's is, i64, or 0; the next CPU's is NHIT_STRIDE further. */
@@ -294,6 +317,8 @@ export const TASK_RESTARTS = 112;
 export const TASK_FALLBACKS = 120;
 /** Searches of the tree begun again, since a writer was there and nothing was found. */
 export const TASK_RETRIES = 152;
+/** Hits that a consumer wanted, but no room was left in its ring; and nobody else took. */
+export const TASK_MISSED_RING_FULL = 160;
 /** Instruction pointer, stack pointer and registers, i64, as far as the three instructions go. */
 export const TASK_IP = 0;
 export const TASK_SP = 8;
@@ -324,10 +349,10 @@ export const OP_MUNMAP = 9;
 /** task_create(mm, pid, vaddr, stride, sites, seed) -> task. task_destroy(task) -> 0. */
 export const OP_TASK_CREATE = 10;
 export const OP_TASK_DESTROY = 11;
-/** sink_create(kind) -> sink. sink_destroy(sink) -> 0. */
+/** sink_create(kind, size, clock) -> sink. sink_destroy(sink) -> 0. */
 export const OP_SINK_CREATE = 12;
 export const OP_SINK_DESTROY = 13;
-/** register(inode, offset, sink, filter_task, filter_mm, limit) -> consumer. */
+/** register(inode, offset, sink, filter_task, filter_mm, limit, cookie) -> consumer. */
 export const OP_REGISTER = 14;
 /** register_many(inode, offset, stride, count, sink) -> how many; stops at the first failure. */
 export const OP_REGISTER_MANY = 15;

@@ -39,6 +39,7 @@ const PRIVATE_GLOBALS = new Map([
   ["cpu/cpu_blocks", "whether this thread may sleep"],
   ["cpu/cpu_has_slept", "whether this CPU slept in its batch"],
   ["cpu/delay_sink", "keeps the delay loop from being dropped"],
+  ["uprobe/sink/in_handler", "whether this CPU is in a user's handler"],
   ["uprobe/fault/engine", "where its engine lies: the same value in every instance"],
 ]);
 

@@ -8,12 +8,9 @@
 //       16      4  filter_mm: only this address space gets the breakpoint; 0 any
 //       20      8  limited (0, 1), then hits still wanted: "remove after N"
 //       28      8  where CPU 0's nhit is, and its chunk, with NHIT_PERCPU (mm/slots.ts)
+//       36      4  cookie: what its handler is told about which probe was hit
 //       64      4  nhit (tu->nhit): shared, on the line after the links as in the kernel
 //      128     16  filter rwlock, then filter_task: only this task's hits count; 0 any
-//
-// sink (what a BPF map is to the kernel's bench): a block per CPU, so that counting is private
-//        0     12  handler kind, bytes between blocks, address of CPU 0's block
-//       12      8  number of blocks, arena
 //
 // The list of a uprobe is changed under register_rwsem and consumer_rwsem, both for writing, and
 // walked by filter_chain under consumer_rwsem, by hits under register_rwsem or in a read section: a
@@ -22,7 +19,7 @@
 //
 // plain: `CONSUMER_UPROBE` under those semaphores. `CONSUMER_NHIT_SLOT`, `NHIT_CHUNK`, `slot`:
 // fixed before A, and a count of this CPU's own. `SINK_*` but for hits, `CONSUMER_SINK`,
-// `FILTER_*`, `LIMITED` never change once the address is known. `SINK_HITS`, `bucket`: a sink's
+// `FILTER_*`, `LIMITED`, `COOKIE` never change once the address is known. `SINK_HITS`: a sink's
 // block is its CPU's own, and readers take snapshots. `TASK_*`: the executing task's own.
 // `CONSUMER_NHIT` is a plain increment on a shared line because the kernel's is: concurrent hits
 // lose counts, nothing depends on it, and its cost is the point.
@@ -35,8 +32,7 @@ import {
 } from "../layout";
 import { CONSUMER_NHIT_SLOT, FILTER_LOCKLESS, NHIT_PERCPU, NHIT_STRIDE } from "../layout";
 import { HANDLER_COUNT, INSN_NOP, INSN_PUSH } from "../layout";
-import { HANDLER_HIST, SINK_AREA, SINK_BUCKETS, SINK_BUCKET_COUNT, SINK_HITS } from "../layout";
-import { SINK_KIND, SINK_STRIDE, STRIDE, TASK_DI } from "../layout";
+import { SINK_AREA, SINK_HITS, SINK_KIND, SINK_STRIDE, STRIDE } from "../layout";
 import { add32, load32, store32 } from "../atomics";
 import { this_cpu } from "../cpu";
 import { arena_alloc, arena_free } from "../mm/arena";
@@ -44,6 +40,7 @@ import { slot_alloc, slot_free } from "../mm/slots";
 import { read_lock, read_unlock, rwlock_init } from "../sync/rwlock";
 import { down_read, down_write, up_read, up_write } from "../sync/rwsem";
 import { raise_slow } from "./fault";
+import { RC_HANDLED, RC_REMOVE, sink_take_slow } from "./sink";
 import { CONSUMERS, CONSUMER_RWSEM, nhit_slots, table_arena, table_strategy } from "./table";
 import { TASK_MM, TASK_PID } from "./task";
 
@@ -55,52 +52,16 @@ const FILTER_MM = 16;
 const LIMITED = 20;
 const REMAINING = 24;
 const NHIT_CHUNK = 32;
+const COOKIE = 36;
 const FILTER_LOCK = 128;
 const FILTER_TASK = 144;
 const CONSUMER_BYTES = 192;
-
-const SINK_BLOCKS = 12;
-const SINK_ARENA = 16;
-const SINK_BYTES = 64;
-
-// What a handler says, one bit each.
-/** The handler ran and took the hit. */
-export const RC_HANDLED = 1;
-/** UPROBE_HANDLER_REMOVE: this consumer wants no breakpoint in this address space any more. */
-export const RC_REMOVE = 2;
 
 // Instructions as sole_counter encodes them.
 const SOLE_MASK: u32 = 3;
 export const SOLE_NOP: u32 = 1;
 export const SOLE_PUSH: u32 = 2;
 const SOLE_RET: u32 = 3;
-
-/** Counters for `cpus` CPUs. 0: the arena is full. */
-export function sink_create(arena: usize, kind: i32, cpus: i32): usize {
-  const bytes = SINK_BUCKETS + SINK_BUCKET_COUNT * 8;
-  const stride = kind == HANDLER_HIST ? (bytes + STRIDE - 1) & -STRIDE : STRIDE;
-  const area = arena_alloc(arena, stride * cpus);
-  if (area == 0) return 0;
-  const sink = arena_alloc(arena, SINK_BYTES);
-  if (sink == 0) {
-    arena_free(arena, area, stride * cpus);
-    return 0;
-  }
-  store<i32>(sink, kind, SINK_KIND);
-  store<i32>(sink, stride, SINK_STRIDE);
-  store<u32>(sink, <u32>area, SINK_AREA);
-  store<i32>(sink, cpus, SINK_BLOCKS);
-  store<u32>(sink, <u32>arena, SINK_ARENA);
-  return sink;
-}
-
-/** No consumer may still use it. */
-export function sink_destroy(sink: usize): void {
-  const arena = <usize>load<u32>(sink, SINK_ARENA);
-  const bytes = load<i32>(sink, SINK_STRIDE) * load<i32>(sink, SINK_BLOCKS);
-  arena_free(arena, <usize>load<u32>(sink, SINK_AREA), bytes);
-  arena_free(arena, sink, SINK_BYTES);
-}
 
 // A count a CPU for the consumer, if the strategy wants one. False: the arena is full.
 function nhit_create(table: usize, c: usize): bool {
@@ -134,6 +95,11 @@ export function consumer_create(
   rwlock_init(c + FILTER_LOCK);
   store<i32>(c, filter_task, FILTER_TASK);
   return c;
+}
+
+/** What its handler is told; before it is registered. */
+export function consumer_set_cookie(c: usize, cookie: i32): void {
+  store<i32>(c, cookie, COOKIE);
 }
 
 /** From here on a handler that still runs on it is a fault: its unregister has returned. */
@@ -285,11 +251,10 @@ export function uprobe_dispatcher(strategy: i32, c: usize, task: usize): i32 {
   const sink = <usize>load<u32>(c, CONSUMER_SINK);
   const block =
     <usize>load<u32>(sink, SINK_AREA) + <usize>(this_cpu() * load<i32>(sink, SINK_STRIDE));
-  store<i64>(block, load<i64>(block, SINK_HITS) + 1, SINK_HITS);
-  if (load<i32>(sink, SINK_KIND) == HANDLER_HIST) {
-    const length = 64 - <i32>clz(load<i64>(task, TASK_DI));
-    const bucket = block + SINK_BUCKETS + <usize>(length << 3);
-    store<i64>(bucket, load<i64>(bucket) + 1);
+  const kind = load<i32>(sink, SINK_KIND);
+  if (kind != HANDLER_COUNT) {
+    return sink_take_slow(kind, sink, block, load<i32>(c, COOKIE), task, rc);
   }
+  store<i64>(block, load<i64>(block, SINK_HITS) + 1, SINK_HITS);
   return rc;
 }

@@ -29,9 +29,10 @@ import { vma_lookup, VM_INODE } from "../mm/mm";
 import { down_read, up_read } from "../sync/rwsem";
 import { find_breakpoint } from "./breakpoints";
 import { COPY_INSN, is_file_trap_slow, is_trap_at, restore_insn } from "./breakpoint";
-import { CONSUMER_NEXT, filter_chain, RC_HANDLED, RC_REMOVE, uprobe_dispatcher } from "./consumer";
+import { CONSUMER_NEXT, filter_chain, uprobe_dispatcher } from "./consumer";
 import { raise_slow, this_engine } from "./fault";
 import { readers_enter, readers_exit } from "./readers";
+import { RC_HANDLED, RC_LOST, RC_REMOVE } from "./sink";
 import { execute_insn, single_step_slow, skip_sstep } from "./step";
 import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, MAGIC } from "./table";
 import { put_uprobe, REGISTER_RWSEM, try_get_uprobe, UPROBE_INODE, UPROBE_OFFSET } from "./table";
@@ -48,6 +49,8 @@ export const HIT_NO_CONSUMER = 2;
 export const HIT_RESTART = 3;
 /** A trap that no probe put there: the task gets SIGTRAP. */
 export const HIT_SIGTRAP = 4;
+/** A consumer wanted it, but its ring was full; and nobody else took it. */
+export const HIT_RING_FULL = 5;
 
 // unapply_uprobe: takes the breakpoint from this address space only.
 function unapply_uprobe_slow(u: usize, mm: usize, vaddr: u32): void {
@@ -75,7 +78,8 @@ function consumers(strategy: i32, first: usize, task: usize): i32 {
     any |= rc;
     all &= rc;
   }
-  const outcome = (any & RC_HANDLED) != 0 ? HIT_HANDLED : HIT_FILTERED;
+  let outcome = HIT_HANDLED;
+  if ((any & RC_HANDLED) == 0) outcome = (any & RC_LOST) != 0 ? HIT_RING_FULL : HIT_FILTERED;
   return all != 0 ? outcome | WANTS_REMOVAL : outcome;
 }
 

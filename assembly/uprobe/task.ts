@@ -5,7 +5,7 @@
 //       32      8  mm, pid
 //       40      8  text: where the byte of address 0 would lie; sites' first address
 //       48     16  stride, number of sites, random state, return address of its calls
-//       64     56  counters (layout.ts: TASK_TRIGGERS ...)
+//       64     64  counters (layout.ts: TASK_TRIGGERS ...); two more at 152
 //      128      8  utask: state, address of the trap
 //      136      8  utask: uprobe being stepped, copy of its displaced instruction
 //      256    256  stack, growing down from the end

@@ -25,12 +25,12 @@ import { HANDLER_COUNT, HDR_TABLE, SINK_AREA, SINK_HITS, SINK_STRIDE } from "../
 import { cpu_begin_batch, cpu_slept, this_cpu } from "../cpu";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { consumer_create, consumer_free, consumer_kill, CONSUMER_UPROBE } from "../uprobe/consumer";
-import { sink_create, sink_destroy } from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
+import { sink_create, sink_destroy } from "../uprobe/sink";
 import { find_uprobe, put_uprobe, table_arena, table_strategy } from "../uprobe/table";
 import { task_create, task_destroy } from "../uprobe/task";
-import { trigger_call } from "./trigger";
+import { trigger_call } from "./call";
 
 const INODE = 4;
 const VADDR = 8;
@@ -66,7 +66,7 @@ export function churn_create(
   const arena = table_arena(table);
   const state = arena_alloc(arena, state_bytes(sites));
   const task = task_create(arena, mm, task_pid(state), vaddr, stride, sites, seed);
-  const sink = sink_create(arena, HANDLER_COUNT, cpus);
+  const sink = sink_create(arena, HANDLER_COUNT, cpus, 0, 0);
   if (state == 0 || task == 0 || sink == 0) {
     if (sink != 0) sink_destroy(sink);
     if (task != 0) task_destroy(arena, task);

@@ -57,12 +57,12 @@ import { mm_create, mm_put } from "../mm/mm";
 import { park } from "../sync/park";
 import { vm_mmap, vm_munmap } from "../uprobe/breakpoint";
 import { consumer_create, consumer_free, consumer_is_live } from "../uprobe/consumer";
-import { consumer_kill, CONSUMER_UPROBE } from "../uprobe/consumer";
-import { sink_create, sink_destroy } from "../uprobe/consumer";
+import { consumer_kill, consumer_set_cookie, CONSUMER_UPROBE } from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
 import { uprobes_reclaim } from "../uprobe/reclaim";
+import { sink_create, sink_destroy } from "../uprobe/sink";
 import { first_at_or_after, has_deferred, table_strategy, table_tree } from "../uprobe/table";
 import { treelock_read, treelock_write, treeunlock_read } from "../uprobe/table";
 import { treeunlock_write } from "../uprobe/table";
@@ -84,9 +84,11 @@ function register_one(
   filter_task: i32,
   filter_mm: usize,
   limit: i32,
+  cookie: i32,
 ): i32 {
   const c = consumer_create(table, sink, filter_task, filter_mm, limit);
   if (c == 0) return ENOMEM;
+  consumer_set_cookie(c, cookie);
   const rc = uprobe_register(table, inode, offset, c);
   if (rc == 0) return <i32>c;
   consumer_free(table, c);
@@ -102,7 +104,7 @@ function register_many(
   sink: usize,
 ): i32 {
   for (let i = 0; i < count; i++) {
-    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0);
+    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0, 0);
     // Addresses above 2 GiB look negative: only the errno range is an error.
     if (rc < 0 && rc >= ETIMEDOUT) return i == 0 ? rc : i;
   }
@@ -190,12 +192,12 @@ function execute(slot: usize): i32 {
       task_destroy(arena, a0);
       return 0;
     case OP_SINK_CREATE:
-      return address_or(sink_create(arena, <i32>a0, cpus), ENOMEM);
+      return address_or(sink_create(arena, <i32>a0, cpus, <i32>a1, <i32>a2), ENOMEM);
     case OP_SINK_DESTROY:
       sink_destroy(a0);
       return 0;
     case OP_REGISTER:
-      return register_one(table, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5);
+      return register_one(table, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5, <i32>a6);
     case OP_REGISTER_MANY:
       return register_many(table, a0, <i32>a1, <i32>a2, <i32>a3, a4);
     case OP_UNREGISTER:

@@ -20,14 +20,14 @@ import { SINK_AREA, SINK_HITS, SINK_STRIDE } from "../layout";
 import { cpu_begin_batch, cpu_now, cpu_slept, this_cpu, this_cpu_ptr } from "../cpu";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { consumer_create, consumer_free } from "../uprobe/consumer";
-import { sink_create, sink_destroy } from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { uprobe_register, uprobe_unregister_nosync } from "../uprobe/register";
 import { uprobe_unregister_sync } from "../uprobe/register";
+import { sink_create, sink_destroy } from "../uprobe/sink";
 import { table_arena } from "../uprobe/table";
 import { task_create, task_destroy } from "../uprobe/task";
 import { histogram_record } from "./histogram";
-import { trigger_call } from "./trigger";
+import { trigger_call } from "./call";
 
 const INODE = 0;
 const VADDR = 4;
@@ -59,7 +59,7 @@ export function registration_create(
   const state = arena_alloc(arena, STATE_BYTES);
   if (state == 0) return 0;
   const task = task_create(arena, mm, 1, vaddr, stride, REGISTRATION_BATCH, 1);
-  const sink = sink_create(arena, HANDLER_COUNT, cpus);
+  const sink = sink_create(arena, HANDLER_COUNT, cpus, 0, 0);
   store<u32>(state, <u32>inode, INODE);
   store<u32>(state, vaddr, VADDR);
   store<i32>(state, offset, OFFSET);

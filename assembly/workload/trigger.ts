@@ -12,15 +12,7 @@
 // plain: `TASK_*`, its stack (`sp`) and counters (`at`) are private to its CPU (uprobe/task.ts);
 // `HDR_*` is read-only while CPUs run.
 
-import {
-  HDR_STRATEGY,
-  HDR_TABLE,
-  HDR_TRAP_UNITS,
-  INSN_NOP,
-  INSN_PUSH,
-  INSN_RET,
-  INSN_TRAP,
-} from "../layout";
+import { HDR_TABLE, HDR_TRAP_UNITS, INSN_NOP, INSN_PUSH, INSN_RET, INSN_TRAP } from "../layout";
 import { PRESET_FASTEST, PRESET_MMAP_LOCK, PRESET_RWLOCK, PRESET_SPECULATIVE } from "../layout";
 import { PRESET_SPINLOCK, PRESET_SRCU, PRESET_TASKS_TRACE } from "../layout";
 import {
@@ -32,7 +24,13 @@ import {
   TASK_MISSED_NO_CONSUMER,
   TASK_MISSED_NO_PROBE,
 } from "../layout";
-import { TASK_MISSED_SIGTRAP, TASK_RESTARTS, TASK_SP, TASK_STACK_TOP } from "../layout";
+import {
+  TASK_MISSED_RING_FULL,
+  TASK_MISSED_SIGTRAP,
+  TASK_RESTARTS,
+  TASK_SP,
+  TASK_STACK_TOP,
+} from "../layout";
 import { TASK_TRIGGERS } from "../layout";
 import { load8 } from "../atomics";
 import { cpu_begin_batch, cpu_slept, this_cpu } from "../cpu";
@@ -45,6 +43,7 @@ import {
   HIT_HANDLED,
   HIT_NO_CONSUMER,
   HIT_RESTART,
+  HIT_RING_FULL,
 } from "../uprobe/hit";
 import { readers_offline, readers_online, readers_quiescent } from "../uprobe/readers";
 import { no_breakpoints } from "../uprobe/table";
@@ -53,7 +52,7 @@ import { TASK_STRIDE, TASK_TEXT } from "../uprobe/task";
 
 // @ts-ignore: decorator
 @inline
-function count(task: usize, counter: i32): void {
+export function count(task: usize, counter: i32): void {
   const at = task + <usize>counter;
   store<i64>(at, load<i64>(at) + 1);
 }
@@ -87,7 +86,7 @@ function next_random(task: usize): u32 {
 // processor's (locals).
 // @ts-ignore: decorator
 @inline
-function user_execute(task: usize, sp: usize, opcode: i32): void {
+export function user_execute(task: usize, sp: usize, opcode: i32): void {
   if (opcode == INSN_NOP) return;
   if (opcode == INSN_PUSH) store<i64>(sp - 8, load<i64>(task, TASK_BP));
   else if (opcode == INSN_RET) store<i64>(task, load<i64>(sp), TASK_IP);
@@ -97,7 +96,14 @@ function user_execute(task: usize, sp: usize, opcode: i32): void {
 // constant; HIT_RESTART if the breakpoint was gone when the instruction was executed again.
 // @ts-ignore: decorator
 @inline
-function trap(strategy: i32, table: usize, task: usize, insn: usize, vaddr: u32, di: i32): i32 {
+export function trap(
+  strategy: i32,
+  table: usize,
+  task: usize,
+  insn: usize,
+  vaddr: u32,
+  di: i32,
+): i32 {
   const sp = task + TASK_STACK_TOP - 8;
   let opcode: i32;
   do {
@@ -113,54 +119,13 @@ function trap(strategy: i32, table: usize, task: usize, insn: usize, vaddr: u32,
   return HIT_RESTART;
 }
 
-function count_outcome(task: usize, outcome: i32): void {
+/** Raises the counter of any outcome but HIT_HANDLED. */
+export function count_outcome(task: usize, outcome: i32): void {
   if (outcome == HIT_RESTART) count(task, TASK_MISSED_NO_PROBE);
   else if (outcome == HIT_FILTERED) count(task, TASK_FILTERED);
   else if (outcome == HIT_NO_CONSUMER) count(task, TASK_MISSED_NO_CONSUMER);
+  else if (outcome == HIT_RING_FULL) count(task, TASK_MISSED_RING_FULL);
   else count(task, TASK_MISSED_SIGTRAP);
-}
-
-/** One counted call outside of the bench's loop. */
-// @ts-ignore: decorator
-@inline
-function call(strategy: i32, table: usize, task: usize, vaddr: u32): void {
-  count(task, TASK_TRIGGERS);
-  const sp = task + TASK_STACK_TOP - 8;
-  store<i64>(sp, <i64>RETURN_ADDRESS);
-  const insn = <usize>load<u32>(task, TASK_TEXT) + <usize>vaddr;
-  const opcode = load8(insn);
-  if (opcode != INSN_TRAP) {
-    user_execute(task, sp, opcode);
-    count(task, TASK_MISSED_NO_PROBE);
-    return;
-  }
-  readers_online(strategy);
-  const outcome = trap(strategy, table, task, insn, vaddr, 0);
-  readers_offline(strategy);
-  if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
-  else count_outcome(task, outcome);
-}
-
-/** One counted call outside of the bench's loop, by the engine's own strategy. */
-export function trigger_call(task: usize, vaddr: u32): void {
-  const engine = this_engine();
-  const table = <usize>load<u32>(engine, HDR_TABLE);
-  switch (load<i32>(engine, HDR_STRATEGY)) {
-    case PRESET_SPINLOCK:
-      return call(PRESET_SPINLOCK, table, task, vaddr);
-    case PRESET_RWLOCK:
-      return call(PRESET_RWLOCK, table, task, vaddr);
-    case PRESET_SRCU:
-      return call(PRESET_SRCU, table, task, vaddr);
-    case PRESET_TASKS_TRACE:
-      return call(PRESET_TASKS_TRACE, table, task, vaddr);
-    case PRESET_MMAP_LOCK:
-      return call(PRESET_MMAP_LOCK, table, task, vaddr);
-    case PRESET_SPECULATIVE:
-      return call(PRESET_SPECULATIVE, table, task, vaddr);
-    default:
-      return call(PRESET_FASTEST, table, task, vaddr);
-  }
 }
 
 // The preset `fastest`: as trigger, but a hit that a single consumer only counts is taken in the

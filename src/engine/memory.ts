@@ -27,7 +27,7 @@ export interface HitCounts {
   triggers: number;
   handled: number;
   filtered: number;
-  missed: { "no-probe": number; "no-consumer": number; sigtrap: number };
+  missed: { "no-probe": number; "no-consumer": number; sigtrap: number; "ring-full": number };
   /** Traps that ended by executing the instruction again; not a term of the identity. */
   restarts: number;
 }
@@ -151,6 +151,7 @@ export class EngineMemory {
         "no-probe": this.load64(task + abi.TASK_MISSED_NO_PROBE),
         "no-consumer": this.load64(task + abi.TASK_MISSED_NO_CONSUMER),
         sigtrap: this.load64(task + abi.TASK_MISSED_SIGTRAP),
+        "ring-full": this.load64(task + abi.TASK_MISSED_RING_FULL),
       },
       restarts: this.load64(task + abi.TASK_RESTARTS),
     };
@@ -183,7 +184,7 @@ export function sumHits(all: readonly HitCounts[]): HitCounts {
     triggers: 0,
     handled: 0,
     filtered: 0,
-    missed: { "no-probe": 0, "no-consumer": 0, sigtrap: 0 },
+    missed: { "no-probe": 0, "no-consumer": 0, sigtrap: 0, "ring-full": 0 },
     restarts: 0,
   };
   for (const one of all) {
@@ -193,6 +194,7 @@ export function sumHits(all: readonly HitCounts[]): HitCounts {
     sum.missed["no-probe"] += one.missed["no-probe"];
     sum.missed["no-consumer"] += one.missed["no-consumer"];
     sum.missed.sigtrap += one.missed.sigtrap;
+    sum.missed["ring-full"] += one.missed["ring-full"];
     sum.restarts += one.restarts;
   }
   return sum;
@@ -200,6 +202,6 @@ export function sumHits(all: readonly HitCounts[]): HitCounts {
 
 /** triggers minus all outcomes: 0, or the identity is broken. Exact once the CPUs have left. */
 export function identityGap(c: HitCounts): number {
-  const missed = c.missed["no-probe"] + c.missed["no-consumer"] + c.missed.sigtrap;
+  const missed = Object.values(c.missed).reduce((a, b) => a + b, 0);
   return c.triggers - c.handled - c.filtered - missed;
 }

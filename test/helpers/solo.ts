@@ -19,6 +19,8 @@ export interface SoloOptions extends Partial<EngineOptions> {
   memoryBytes?: number;
   /** Instead: where the engine is to be. */
   memory?: EngineMemory;
+  /** The engine's clock, milliseconds. @default performance.now */
+  now?: () => number;
 }
 
 export class Solo implements Runner {
@@ -31,7 +33,11 @@ export class Solo implements Runner {
   constructor(options: SoloOptions = {}) {
     const { memory, memoryBytes = 4 << 20 } = options;
     this.memory = memory ?? new EngineMemory(EngineMemory.create(memoryBytes));
-    this.host = instantiateEngine(module, this.memory.memory, () => performance.now());
+    this.host = instantiateEngine(
+      module,
+      this.memory.memory,
+      options.now ?? (() => performance.now()),
+    );
     this.formatNow({ cpus: 1, ...options });
   }
 
@@ -125,6 +131,7 @@ export function countsSince(after: HitCounts, before: HitCounts): HitCounts {
       "no-probe": after.missed["no-probe"] - before.missed["no-probe"],
       "no-consumer": after.missed["no-consumer"] - before.missed["no-consumer"],
       sigtrap: after.missed.sigtrap - before.missed.sigtrap,
+      "ring-full": after.missed["ring-full"] - before.missed["ring-full"],
     },
     restarts: after.restarts - before.restarts,
   };
@@ -132,14 +139,14 @@ export function countsSince(after: HitCounts, before: HitCounts): HitCounts {
 
 /** Counts of `n` triggers that all came to the same end. */
 export function all(
-  outcome: "handled" | "filtered" | "no-probe" | "no-consumer" | "sigtrap",
+  outcome: "handled" | "filtered" | "no-probe" | "no-consumer" | "sigtrap" | "ring-full",
   n = 1,
 ): HitCounts {
   const counts: HitCounts = {
     triggers: n,
     handled: 0,
     filtered: 0,
-    missed: { "no-probe": 0, "no-consumer": 0, sigtrap: 0 },
+    missed: { "no-probe": 0, "no-consumer": 0, sigtrap: 0, "ring-full": 0 },
     restarts: 0,
   };
   if (outcome === "handled" || outcome === "filtered") counts[outcome] = n;
