@@ -1,15 +1,22 @@
 // `wasmprobe list`: what can be run, measured on, and compared with.
 
 import { textTable } from "../../base/text.js";
-import { CASES, PRESETS } from "../../harness/cases.js";
+import { type Case, CASES, PRESETS } from "../../harness/cases.js";
 import { publishedTable, TABLES } from "../../harness/published.js";
 import { LIST_TOPICS, type ListOptions, type ListTopic } from "../options.js";
 import type { Session } from "../session.js";
 
+const LEFT = { align: ["left", "left", "left", "left"] } as const;
+
 function benches(): string {
+  const presets = (c: Case): string => {
+    if (c.presets.length === PRESETS.length) return "all";
+    return c.presets.join(", ") || "-";
+  };
   return textTable(
     ["bench", "unit", "presets", "what it does"],
-    CASES.map((c) => [c.name, c.unit, c.presets.join(", ") || "-", c.description]),
+    CASES.map((c) => [c.name, c.unit, presets(c), c.description]),
+    LEFT,
   );
 }
 
@@ -17,6 +24,7 @@ function presets(): string {
   return textTable(
     ["preset", "what it is"],
     PRESETS.map((preset) => [preset.name, preset.description]),
+    LEFT,
   );
 }
 
@@ -25,6 +33,7 @@ function machines(session: Session): string {
   return textTable(
     ["machine", "what it is"],
     [["threads", `real threads on this host: ${cpuModel}, ${allowedCpus.length} allowed CPUs`]],
+    LEFT,
   );
 }
 
@@ -35,6 +44,7 @@ function tables(): string {
       const rows = t.rates ? String(publishedTable(t.name).length) : "-";
       return [t.name, rows, t.title, t.source];
     }),
+    { align: ["left", "right", "left", "left"] },
   );
 }
 
