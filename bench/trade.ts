@@ -3,14 +3,14 @@
 //   npm run trade                     two CPUs, five interleaved rounds: some two minutes
 //   npm run trade -- --rounds 10      more rounds
 //   npm run trade -- --cpus 4         others than CPU 0 read and hit on three
+//   npm run trade -- --seconds 2      each run longer than half a second
 //   npm run trade -- --json FILE      also write the runs behind it, as sweep does
 //
 // Figures that a neighbour on the machine disturbed end in "?".
 
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { WasmprobeError } from "../src/base/errors.js";
-import { parseWhole } from "../src/base/units.js";
+import { parseNumber, parseWhole } from "../src/base/units.js";
 import { startThreads } from "../src/engine/threads.js";
 import { type Case, findCase, PRESET_NAMES } from "../src/harness/cases.js";
 import { cellMemoryBytes } from "../src/harness/cell.js";
@@ -23,31 +23,31 @@ import { SWEEP_SCHEMA, type SweepResult } from "../src/harness/result.js";
 import { sweep, type SweepPlan, sweepSteps } from "../src/harness/sweep.js";
 import { nodePlatform as platform } from "../src/platform/node.js";
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "5" },
-    cpus: { type: "string", default: "2" },
-    seconds: { type: "string", default: "0.5" },
-    json: { type: "string" },
-  },
-});
-
 interface Wanted {
   rounds: number;
   cpus: number;
   seconds: number;
+  json: string | undefined;
 }
 
 function wanted(): Wanted {
   try {
+    const { values } = parseArgs({
+      options: {
+        rounds: { type: "string", default: "5" },
+        cpus: { type: "string", default: "2" },
+        seconds: { type: "string", default: "0.5" },
+        json: { type: "string" },
+      },
+    });
     return {
       rounds: parseWhole(values.rounds, { option: "--rounds", min: 1, max: 100 }),
       cpus: parseWhole(values.cpus, { option: "--cpus", min: 2, max: 256 }),
-      seconds: Math.max(0.02, Number(values.seconds) || 0.5),
+      seconds: parseNumber(values.seconds, { option: "--seconds", min: 0.01, max: 60 }),
+      json: values.json,
     };
   } catch (error) {
-    if (!(error instanceof WasmprobeError)) throw error;
-    console.error(`trade: ${error.message}`);
+    console.error(`trade: ${(error as Error).message}`);
     process.exit(2);
   }
 }
@@ -56,7 +56,7 @@ function casesOf(names: readonly string[]): Case[] {
   return names.map(findCase).filter((bench): bench is Case => bench !== undefined);
 }
 
-const { rounds, cpus, seconds } = wanted();
+const { rounds, cpus, seconds, json } = wanted();
 const settings = { presets: PRESET_NAMES, probes: [1], trapNs: 0, repeat: 1, seed: 1 };
 const times = { warmupSec: seconds / 3, durationSec: seconds };
 const plans: SweepPlan[] = [
@@ -99,17 +99,20 @@ try {
       onStep: (what) => console.error(`[${++step}/${steps}] ${what}`),
       onRetry: (line) => console.error(line),
     });
-    if (outcome.error !== undefined) throw outcome.error;
     result.runs.push(...outcome.runs);
     result.rounds = {
       kept: outcome.rounds.kept,
       dropped: (result.rounds?.dropped ?? 0) + outcome.rounds.dropped,
     };
+    if (outcome.error === undefined) continue;
+    console.error(`trade: ${outcome.error.message}`);
+    process.exitCode = outcome.error.exitCode;
+    break;
   }
 } finally {
   await runner.close();
 }
 for (const line of headerLines(result)) console.log(`- ${line}`);
 console.log(`\n${formatTrade(result, cpus)}`);
-if (values.json !== undefined) writeFileSync(values.json, `${formatJson(result)}\n`);
+if (json !== undefined) writeFileSync(json, `${formatJson(result)}\n`);
 if (stop) process.exitCode = 130;

@@ -4,6 +4,7 @@
 // Percentile p is the nearest rank: the smallest sample that at least p % of all samples do not
 // exceed. Histograms know it to a bucket, whose upper end is reported: at most 1/64 (1.6 %) too
 // high, never too low, and never above the largest sample, which is exact, as mean and count are.
+// (Quantiles of base/stats.ts want all samples; here are millions.)
 
 import * as abi from "../engine/abi.js";
 import type { EngineMemory } from "../engine/memory.js";

@@ -9,13 +9,13 @@ import type { Session } from "../session.js";
 const LEFT = { align: ["left", "left", "left", "left"] } as const;
 
 function benches(): string {
-  const presets = (c: Case): string => {
+  const takes = (c: Case): string => {
     if (c.presets.length === PRESETS.length) return "all";
     return c.presets.join(", ") || "-";
   };
   return textTable(
     ["bench", "unit", "presets", "what it does"],
-    CASES.map((c) => [c.name, c.unit, presets(c), c.description]),
+    CASES.map((c) => [c.name, c.unit, takes(c), c.description]),
     LEFT,
   );
 }
