@@ -131,8 +131,6 @@ export {
 } from "./workload/rcu";
 export { register_probes, unregister_batches } from "./workload/registration";
 export {
-  trigger_fastest,
-  trigger_fastest_many,
   trigger_mmap_lock,
   trigger_mmap_lock_many,
   trigger_rwlock,
@@ -146,4 +144,5 @@ export {
   trigger_tasks_trace,
   trigger_tasks_trace_many,
 } from "./workload/trigger";
+export { trigger_fastest, trigger_fastest_many } from "./workload/trigger_fast";
 export { torture_mutex_expired, torture_mutex_timed, torture_osq } from "./workload/waittorture";

@@ -301,7 +301,7 @@ export const EMIT_RECORDS_MAX = 1048576;
 export const CONSUMER_NHIT = 64;
 /** With one a CPU: where CPU 0's is, i64, or 0; the next CPU's is NHIT_STRIDE further. */
 export const CONSUMER_NHIT_SLOT = 28;
-export const NHIT_STRIDE = 512;
+export const NHIT_STRIDE = 4096;
 
 // -- Tasks (uprobe/task.ts) ----------------------------------------------------------------------
 /** Private counters of a task, i64 each: every term of the counting identity, and restarts. */

@@ -11,7 +11,14 @@ import asc from "assemblyscript/asc";
 import binaryen from "binaryen";
 
 /** Functions that are never inlined: patterns over binaryen's names (file/function). */
-export const NO_INLINE = ["*_slow", "*/park", "*/osq_lock", "*/cpu_delay", "*/handler_chain"];
+export const NO_INLINE = [
+  "*_slow",
+  "*/park",
+  "*/osq_lock",
+  "*/cpu_delay",
+  "*/handler_chain",
+  "*/fast_rounds_*",
+];
 
 const { Features } = binaryen;
 const FEATURES =

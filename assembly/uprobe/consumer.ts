@@ -59,9 +59,9 @@ const CONSUMER_BYTES = 192;
 
 // Instructions as sole_counter encodes them.
 const SOLE_MASK: u32 = 3;
-export const SOLE_NOP: u32 = 1;
-export const SOLE_PUSH: u32 = 2;
-const SOLE_RET: u32 = 3;
+export const SOLE_NOP: u32 = 0;
+export const SOLE_PUSH: u32 = 1;
+const SOLE_RET: u32 = 2;
 
 // A count a CPU for the consumer, if the strategy wants one. False: the arena is full.
 function nhit_create(table: usize, c: usize): bool {
@@ -164,28 +164,33 @@ export function sole_counter(u: usize, opcode: i32): i64 {
   return word;
 }
 
-/** What count_sole wants to know of this CPU. */
+/** Where this CPU's nhits and its blocks of sinks lie behind CPU 0's, for count_sole. */
 // @ts-ignore: decorator
 @inline
-export function sole_slots(cpu: i32): u32 {
-  return <u32>(cpu * NHIT_STRIDE);
+export function sole_nhits(): u32 {
+  return <u32>(this_cpu() * NHIT_STRIDE);
 }
 // @ts-ignore: decorator
 @inline
-export function sole_blocks(cpu: i32): u32 {
-  return <u32>(cpu * STRIDE);
+export function sole_blocks(): u32 {
+  return <u32>(this_cpu() * STRIDE);
 }
 
-/** Counts one hit on this CPU by a word of sole_counter; returns which instruction it was. */
+/** Counts `hits` of this CPU by a word of sole_counter. */
 // @ts-ignore: decorator
 @inline
-export function count_sole(word: i64, slots: u32, blocks: u32): u32 {
-  const slot = <usize>(<u32>word + slots);
-  store<i64>(slot, load<i64>(slot) + 1);
-  const area = <u32>((<u64>word) >> 32);
-  const block = <usize>((area & ~SOLE_MASK) + blocks);
-  store<i64>(block, load<i64>(block, SINK_HITS) + 1, SINK_HITS);
-  return area & SOLE_MASK;
+export function count_sole(word: i64, nhits: u32, blocks: u32, hits: i32): void {
+  const slot = <usize>(<u32>word + nhits);
+  store<i64>(slot, load<i64>(slot) + <i64>hits);
+  const block = <usize>(((<u32>((<u64>word) >> 32)) & ~SOLE_MASK) + blocks);
+  store<i64>(block, load<i64>(block, SINK_HITS) + <i64>hits, SINK_HITS);
+}
+
+/** Which instruction a word of sole_counter is for. */
+// @ts-ignore: decorator
+@inline
+export function sole_insn(word: i64): u32 {
+  return (<u32>((<u64>word) >> 32)) & SOLE_MASK;
 }
 
 /** consumer_add: to the head of the list. register_rwsem held for writing. */

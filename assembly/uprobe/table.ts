@@ -15,7 +15,7 @@
 //                  passes a second would bring 32 back to an old mapping's number in 72 minutes
 //      192  13*64  uprobes_mmap_mutex[inode hash]: patching of new mappings
 //     1024     64  per-CPU counters of consumers (mm/slots.ts), with NHIT_PERCPU
-//     1088    128  a table of breakpoints with one free place (uprobe/breakpoints.ts): always zero
+//     1088    128  an empty table of breakpoints (uprobe/breakpoints.ts): never changed
 //
 // Lookups, by strategy:
 //   TABLE_SPINLOCK, TABLE_RWLOCK   under treelock, with a reference for the caller

@@ -13,7 +13,8 @@ import { ARENA_HEADER_BYTES, arena_alloc, arena_init } from "../mm/arena";
 import { srcu_init } from "../rcu/srcu";
 import { rcu_init } from "../rcu/tasks_trace";
 import { set_engine } from "../uprobe/fault";
-import { TABLE_BYTES, table_init } from "../uprobe/table";
+import { breakpoints_init_empty } from "../uprobe/breakpoints";
+import { no_breakpoints, TABLE_BYTES, table_init } from "../uprobe/table";
 
 /** Areas besides the measuring CPUs': the housekeeper's and the orchestrator's. */
 const EXTRA_AREAS = 2;
@@ -62,6 +63,7 @@ export function engine_init(
   // The domains clear their lines in the CPUs' areas: those of this engine, not of address 0.
   cpu_init(percpu, cpus + 1);
   table_init(table, arena, strategy, uprobes_max, cpus + EXTRA_AREAS);
+  breakpoints_init_empty(no_breakpoints(table));
   srcu_init(base + HDR_SRCU, cpus + EXTRA_AREAS);
   rcu_init(base + HDR_RCU, cpus + EXTRA_AREAS);
   store<i32>(base, ABI_VERSION, HDR_ABI);

@@ -16,7 +16,7 @@ import { HIT_HANDLED } from "../uprobe/hit";
 import { readers_offline, readers_online } from "../uprobe/readers";
 import { is_in_handler } from "../uprobe/sink";
 import { RETURN_ADDRESS, TASK_SITE0, TASK_SITES, TASK_STRIDE, TASK_TEXT } from "../uprobe/task";
-import { count, count_outcome, trap, user_execute } from "./trigger";
+import { count, count_outcome, trap, user_execute } from "./user";
 
 // 1 if a handler took it, 0 if not. EINVAL: not one of the task's functions. EBUSY: this CPU is in
 // a handler, and a hit cannot hit.

@@ -19,7 +19,7 @@ import { trigger_srcu, trigger_srcu_many } from "./trigger";
 import { trigger_tasks_trace, trigger_tasks_trace_many } from "./trigger";
 import { trigger_mmap_lock, trigger_mmap_lock_many } from "./trigger";
 import { trigger_speculative, trigger_speculative_many } from "./trigger";
-import { trigger_fastest, trigger_fastest_many } from "./trigger";
+import { trigger_fastest, trigger_fastest_many } from "./trigger_fast";
 
 const SRCU: i32 = 0;
 const TRACE: i32 = 1;

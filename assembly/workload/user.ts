@@ -1,0 +1,128 @@
+// A task in user mode, as every loop that calls probed functions needs it: what an instruction does
+// while the registers are the processor's, and what a trap does when they are saved.
+//
+// plain: `TASK_*`, the task's stack (`sp`) and counters (`at`) are private to its CPU
+// (uprobe/task.ts).
+
+import {
+  INSN_NOP,
+  INSN_PUSH,
+  INSN_RET,
+  INSN_TRAP,
+  TASK_BP,
+  TASK_DI,
+  TASK_FILTERED,
+} from "../layout";
+import {
+  TASK_IP,
+  TASK_MISSED_NO_CONSUMER,
+  TASK_MISSED_NO_PROBE,
+  TASK_MISSED_SIGTRAP,
+} from "../layout";
+import { TASK_MISSED_RING_FULL, TASK_RESTARTS, TASK_SP, TASK_STACK_TOP } from "../layout";
+import { load8 } from "../atomics";
+import {
+  handle_swbp,
+  HIT_FILTERED,
+  HIT_NO_CONSUMER,
+  HIT_RESTART,
+  HIT_RING_FULL,
+} from "../uprobe/hit";
+import { TASK_RANDOM } from "../uprobe/task";
+
+/**
+ * Rounds after which a loop says that its CPU holds nothing, hit or not: a CPU that says nothing
+ * for a whole batch holds up grace periods.
+ */
+export const QUIET_ROUNDS = 4096;
+
+// @ts-ignore: decorator
+@inline
+export function count(task: usize, counter: i32): void {
+  const at = task + <usize>counter;
+  store<i64>(at, load<i64>(at) + 1);
+}
+
+// @ts-ignore: decorator
+@inline
+export function add(task: usize, counter: i32, by: i32): void {
+  const at = task + <usize>counter;
+  store<i64>(at, load<i64>(at) + <i64>by);
+}
+
+// The generator that draws the next site: a Weyl sequence, whose numbers are scrambled (after C.
+// Wellons' lowbias32). Not xorshift: the k-th number after a state is known without those between,
+// so that no loop has to wait for the last one.
+const WEYL: u32 = 0x9e3779b1;
+
+// @ts-ignore: decorator
+@inline
+export function weyl(state: u32, steps: i32): u32 {
+  return state + <u32>steps * WEYL;
+}
+
+/** The site, 0 .. sites - 1, that a state stands for. */
+// @ts-ignore: decorator
+@inline
+export function site_of(state: u32, sites: u64): u32 {
+  let x = state ^ (state >> 16);
+  x *= 0x7feb352d;
+  x ^= x >> 15;
+  // The high half of a product maps the generator's range evenly onto [0, sites).
+  return <u32>((<u64>x * sites) >> 32);
+}
+
+/** The next site of a task. */
+// @ts-ignore: decorator
+@inline
+export function next_site(task: usize, sites: u32): u32 {
+  const state = weyl(load<u32>(task, TASK_RANDOM), 1);
+  store<u32>(task, state, TASK_RANDOM);
+  return site_of(state, <u64>sites);
+}
+
+// The instruction of a call without a probe: what is left of it while the registers are the
+// processor's (locals).
+// @ts-ignore: decorator
+@inline
+export function user_execute(task: usize, sp: usize, opcode: i32): void {
+  if (opcode == INSN_NOP) return;
+  if (opcode == INSN_PUSH) store<i64>(sp - 8, load<i64>(task, TASK_BP));
+  else if (opcode == INSN_RET) store<i64>(task, load<i64>(sp), TASK_IP);
+}
+
+// The call trapped: the exception saves the registers into the task (pt_regs). Returns a HIT_
+// constant; HIT_RESTART if the breakpoint was gone when the instruction was executed again.
+// @ts-ignore: decorator
+@inline
+export function trap(
+  strategy: i32,
+  table: usize,
+  task: usize,
+  insn: usize,
+  vaddr: u32,
+  di: i32,
+): i32 {
+  const sp = task + TASK_STACK_TOP - 8;
+  let opcode: i32;
+  do {
+    store<i64>(task, <i64>vaddr, TASK_IP);
+    store<i64>(task, <i64>sp, TASK_SP);
+    store<i64>(task, <i64>di, TASK_DI);
+    const outcome = handle_swbp(strategy, table, task);
+    if (outcome != HIT_RESTART) return outcome;
+    count(task, TASK_RESTARTS);
+    opcode = load8(insn);
+  } while (opcode == INSN_TRAP);
+  user_execute(task, sp, opcode);
+  return HIT_RESTART;
+}
+
+/** Raises the counter of any outcome but HIT_HANDLED. */
+export function count_outcome(task: usize, outcome: i32): void {
+  if (outcome == HIT_RESTART) count(task, TASK_MISSED_NO_PROBE);
+  else if (outcome == HIT_FILTERED) count(task, TASK_FILTERED);
+  else if (outcome == HIT_NO_CONSUMER) count(task, TASK_MISSED_NO_CONSUMER);
+  else if (outcome == HIT_RING_FULL) count(task, TASK_MISSED_RING_FULL);
+  else count(task, TASK_MISSED_SIGTRAP);
+}
