@@ -178,6 +178,14 @@ export function isMeasured(run: SweepRun): run is MeasuredRun {
   return run.state === "measured";
 }
 
+/**
+ * Runs in which each operation was timed. There it is the time that counts: between two operations
+ * lies work that belongs to neither, such as taking away what was registered.
+ */
+export function isTimed(run: SweepRun): run is MeasuredRun & { latency: Latency } {
+  return isMeasured(run) && run.latency?.period === 1;
+}
+
 /** All runs with figures. */
 export function measuredRuns(result: SweepResult): MeasuredRun[] {
   return result.runs.filter(isMeasured);

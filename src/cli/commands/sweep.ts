@@ -8,7 +8,7 @@ import { measureDelayUnit } from "../../harness/delay.js";
 import { compareResults, formatComparison } from "../../harness/format/compare.js";
 import { FORMATS } from "../../harness/format/index.js";
 import { describeHost, usableCpus } from "../../harness/host.js";
-import { parseResult, SWEEP_SCHEMA, type SweepResult } from "../../harness/result.js";
+import { isTimed, parseResult, SWEEP_SCHEMA, type SweepResult } from "../../harness/result.js";
 import { planCells, sweep, type SweepPlan, sweepSteps } from "../../harness/sweep.js";
 import { verdict } from "../../harness/verdict.js";
 import type { SweepOptions } from "../options.js";
@@ -127,8 +127,10 @@ function print(
     colour: stdout.isTty,
   };
   const parts = [FORMATS[options.format](result, options.out === null ? view : {})];
-  if (options.format === "table" && result.runs.some((run) => run.preset !== null)) {
-    parts.push(wrapText(verdict(result.runs), Math.min(stdout.columns ?? 100, 100)));
+  const hits = result.runs.filter((run) => run.preset !== null && !isTimed(run));
+  if (options.format === "table" && hits.length > 0) {
+    const judged = result.runs.filter((run) => !isTimed(run));
+    parts.push(wrapText(verdict(judged), Math.min(stdout.columns ?? 100, 100)));
   }
   const text = `${parts.join("\n\n")}\n`;
   if (options.out === null) session.print(text);

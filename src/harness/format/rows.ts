@@ -2,7 +2,13 @@
 
 import { formatNs, formatRatio, mops } from "../../base/units.js";
 import { TABLES, publishedRow, type PublishedRow } from "../published.js";
-import { isMeasured, type MeasuredRun, type SweepResult, type SweepRun } from "../result.js";
+import {
+  isMeasured,
+  isTimed,
+  type MeasuredRun,
+  type SweepResult,
+  type SweepRun,
+} from "../result.js";
 import { remarks, seriesOf, trapText, varyingAxes } from "./series.js";
 
 export interface Rows {
@@ -67,11 +73,11 @@ function columnsOf(runs: readonly SweepRun[]): Column[] {
     { head: "p99", cell: latency("p99") },
     { head: "max", cell: latency("max") },
     { head: "readers M/s", cell: figure(readersRate) },
-    { head: "vs 1 cpu", cell: figure((run) => ratio(run, oneCpu(run, measured))) },
+    { head: "vs 1 cpu", cell: figure((run) => faster(run, oneCpu(run, measured))) },
   );
   if (base !== undefined) {
     const other = (run: MeasuredRun) => twin(run, base, measured);
-    columns.push({ head: `vs ${base}`, cell: figure((run) => ratio(run, other(run))) });
+    columns.push({ head: `vs ${base}`, cell: figure((run) => faster(run, other(run))) });
   }
   columns.push(
     { head: "published", cell: (run) => rateOf(published(run)) },
@@ -136,6 +142,12 @@ function twin(
 ): MeasuredRun | undefined {
   if (run.preset === preset || run.preset === null) return undefined;
   return all.find((other) => other.preset === preset && sameBut(run, other, "preset"));
+}
+
+/** How much faster `a` is: by rates, or by times where each operation was timed. */
+function faster(a: MeasuredRun, b: MeasuredRun | undefined): string {
+  if (b === undefined || !isTimed(a) || !isTimed(b)) return ratio(a, b);
+  return ratio(b.latency, a.latency);
 }
 
 function ratio(a: { mean: number } | undefined, b: { mean: number } | undefined): string {

@@ -1,7 +1,7 @@
 // For people at a terminal: a header, the rows with the published ones beside them, and a chart.
 
 import { textTable, wrapText } from "../../base/text.js";
-import { isMeasured, measuredRuns, type SweepResult } from "../result.js";
+import { isTimed, measuredRuns, type SweepResult } from "../result.js";
 import { chart } from "./chart.js";
 import { headerLines } from "./header.js";
 import { SPARE_MAX, rowsOf } from "./rows.js";
@@ -41,7 +41,8 @@ function fittingTable(result: SweepResult, view: View): string {
 
 /** Benches with presets get a chart each; all others share one, to be compared with each other. */
 function charts(result: SweepResult, columns = 80): string[] {
-  const runs = measuredRuns(result).filter(isMeasured);
+  // Rates of timed registrations say little: what counts are the times, and those are in the table.
+  const runs = measuredRuns(result).filter((run) => run.preset === null || !isTimed(run));
   const benches = [...new Set(runs.filter((run) => run.preset !== null).map((run) => run.bench))];
   const plain = runs.filter((run) => run.preset === null);
   const drawn = benches.map((bench) => {

@@ -201,6 +201,20 @@ test("latencies and readers are columns once some run has them, in table and mar
   }
 });
 
+test("where each operation was timed, runs are compared by their times, and not drawn", () => {
+  const { latency } = timed("x", 2);
+  if (latency === undefined) throw new Error("not timed");
+  const run = (preset: string, mean: number, ns: number) =>
+    measured("register", preset, 2, mean, { latency: { ...latency, mean: ns } });
+  // The slower rate has the faster registrations.
+  const runs = [run("spinlock", 2e6, 400), run("rwlock", 1e6, 200)];
+  const text = formatTable(resultOf(runs));
+  assert.match(text, /^register +rwlock +2 .* 2\.00x$/m);
+  assert.not.match(text, "M/s, 2 cpus");
+  const sampled = runs.map((one) => ({ ...one, latency: { ...latency, period: 1021 } }));
+  assert.match(formatTable(resultOf(sampled)), /^register +rwlock +2 .* 0\.50x$/m);
+});
+
 test("a run with readers has one worker: its fairness says nothing", () => {
   assert.not.match(formatTable(resultOf([timed("gp-srcu", 2)])), "min/max");
 });
