@@ -183,6 +183,33 @@ test("count_atomic loops over exactly one atomic add and one branch", () => {
   );
 });
 
+test("no entry that is measured reads the clock or knows of sampled latencies", () => {
+  const imported = engine.imports.filter((i) => i.kind === "func");
+  const nameOf = (index: number): string =>
+    index < imported.length
+      ? `${imported[index]?.module}.${imported[index]?.name}`
+      : (engine.names.functions.get(index) ?? "");
+  const calls = (name: string): string[] => {
+    const body = bodyOf(engine, exportedFunction(engine, name) ?? -1);
+    assert.ok(body, name);
+    const all = [...instructions(engine, body)].filter((i) => i.name === "call");
+    return all.map((i) => nameOf(i.immediates[0] ?? -1));
+  };
+  const wrong = /^cpu\.now$|cpu_now|histogram/;
+  const entries = engine.exports.map((e) => e.name).filter((name) => name.startsWith("trigger_"));
+  assert.ok(entries.length >= 14);
+  for (const name of entries)
+    assert.equal(
+      calls(name).filter((to) => wrong.test(to)),
+      [],
+      name,
+    );
+  assert.ok(
+    calls("latency_rwlock").some((to) => wrong.test(to)),
+    "it would be seen",
+  );
+});
+
 /** Where functions call fence(), and how many `atomic.fence` the binary has. */
 test("the fences of the source are in the binary", () => {
   const callers = sources.filter(

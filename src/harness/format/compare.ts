@@ -2,7 +2,7 @@
 
 import { differs } from "../../base/stats.js";
 import { textTable } from "../../base/text.js";
-import { formatRatio, mops } from "../../base/units.js";
+import { formatNs, formatRatio, mops } from "../../base/units.js";
 import {
   isMeasured,
   runKey,
@@ -79,9 +79,21 @@ export function formatComparison(comparison: Comparison, source: string): string
     const align = ["left", "right", "right", "right", "left"] as const;
     lines.push(textTable(["run", "old", "new", "ratio", ""], rows, { align }));
   }
+  lines.push(...runs.flatMap(latencyLines));
   lines.push(...onlyOld.map((title) => `only in ${source}: ${title}`));
   lines.push(...onlyNew.map((title) => `not in ${source}: ${title}`));
   return lines.join("\n");
+}
+
+/** What became of the times, where both runs have some. */
+function latencyLines({ old, new: fresh }: ComparedRun): string[] {
+  const { latency } = fresh;
+  const was = old.latency;
+  if (latency === undefined || was === undefined) return [];
+  const parts = (["p50", "p99", "max"] as const).map(
+    (field) => `${field} ${formatNs(latency[field])}, was ${formatNs(was[field])}`,
+  );
+  return [`latency of ${runTitle(fresh)}: ${parts.join("; ")}`];
 }
 
 function withDeviation(run: MeasuredRun): string {

@@ -1,7 +1,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { compareResults, formatComparison } from "../../../src/harness/format/compare.js";
-import { HOST, interrupted, measured, resultOf } from "../../helpers/results.js";
+import { HOST, interrupted, measured, resultOf, timed } from "../../helpers/results.js";
 
 const old = resultOf([
   measured("lock-mutex", null, 1, 20e6),
@@ -41,6 +41,19 @@ test("another delay, probe count or place is another run", () => {
     );
     assert.equal([runs.length, onlyOld.length, onlyNew.length], [0, 1, 1]);
   }
+});
+
+test("where both were timed, a line says what became of the times", () => {
+  const slower = timed("gp-srcu", 2);
+  if (slower.latency !== undefined) slower.latency = { ...slower.latency, p99: 30_000, max: 1e6 };
+  const before = resultOf([timed("gp-srcu", 2), measured("gp-qsbr", null, 2, 1e5)]);
+  const after = resultOf([slower, timed("gp-qsbr", 2)]);
+  const lines = formatComparison(compareResults(before, after), "old.json").split("\n");
+  const times = "p50 4.00 us, was 4.00 us; p99 30.0 us, was 15.0 us; max 1.00 ms, was 2.00 ms";
+  assert.equal(
+    lines.filter((line) => line.startsWith("latency")),
+    [`latency of gp-srcu, 2 cpus: ${times}`],
+  );
 });
 
 test("the text names ratios, noise, unmatched runs and another host", () => {
