@@ -198,12 +198,8 @@ test("no entry that is measured reads the clock or knows of sampled latencies", 
   const wrong = /^cpu\.now$|cpu_now|histogram/;
   const entries = engine.exports.map((e) => e.name).filter((name) => name.startsWith("trigger_"));
   assert.ok(entries.length >= 14);
-  for (const name of entries)
-    assert.equal(
-      calls(name).filter((to) => wrong.test(to)),
-      [],
-      name,
-    );
+  const found = entries.flatMap((name) => calls(name).filter((to) => wrong.test(to)));
+  assert.equal(found, []);
   assert.ok(
     calls("latency_rwlock").some((to) => wrong.test(to)),
     "it would be seen",
