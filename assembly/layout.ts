@@ -346,7 +346,8 @@ export const OP_MM_DESTROY = 7;
 /** mmap(mm, inode, vaddr, bytes, pgoff) -> 0. munmap(mm, vaddr) -> 0. */
 export const OP_MMAP = 8;
 export const OP_MUNMAP = 9;
-/** task_create(mm, pid, vaddr, stride, sites, seed) -> task. task_destroy(task) -> 0. */
+/** task_create(mm, pid, vaddr, stride, sites, seed) -> task; EINVAL: not in one mapping.
+ *  task_destroy(task) -> 0. */
 export const OP_TASK_CREATE = 10;
 export const OP_TASK_DESTROY = 11;
 /** sink_create(kind, size, clock) -> sink. sink_destroy(sink) -> 0. */

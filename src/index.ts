@@ -2,7 +2,30 @@
 
 export { type ErrorCode, WasmprobeError } from "./base/errors.js";
 export { VERSION } from "./base/version.js";
+export type {
+  Consumer,
+  Emitter,
+  EmitterOptions,
+  HistogramConsumer,
+  LoadedModule,
+  LoadOptions,
+  Probe,
+  RegisterOptions,
+} from "./engine/consumers.js";
+export { Engine, type EngineRun, type EngineStart, type Work } from "./engine/engine.js";
+export type { EventCounts, ProbeEvent } from "./engine/event-ring.js";
+export type { HitCounts } from "./engine/memory.js";
+export { PRESETS, type Preset, type PresetName } from "./engine/presets.js";
 export type { EngineOptions, Job, Run, Runner } from "./engine/runner.js";
+export type {
+  AddressSpace,
+  CodeFile,
+  FileOptions,
+  MapOptions,
+  Task,
+  TaskOptions,
+} from "./engine/spaces.js";
+export type { ModuleConstants } from "./engine/user-module.js";
 export { startThreads, type ThreadsOptions } from "./engine/threads.js";
 export { loadPlatform } from "./platform/index.js";
 export type { Platform } from "./platform/platform.js";

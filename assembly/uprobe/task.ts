@@ -37,6 +37,16 @@ export const UTASK_XOL_INSN = 140;
 /** The address that a called function returns to: outside of every mapping. */
 export const RETURN_ADDRESS: u32 = 0x7000_0000;
 
+/** Where the text of `sites` functions from `vaddr` on lies, or 0: not all in one mapping. */
+export function task_text(mm: usize, vaddr: u32, stride: i32, sites: i32): usize {
+  mmap_read_lock(mm);
+  const vma = vma_lookup(mm, vaddr);
+  const last = vaddr + <u32>(stride * (sites - 1));
+  const text = vma != 0 && sites > 0 && vma_lookup(mm, last) == vma ? text_ptr(vma, vaddr) : 0;
+  mmap_read_unlock(mm);
+  return text;
+}
+
 /**
  * A task of `mm` that calls `sites` one-instruction functions, `stride` bytes apart from `vaddr`
  * on. All must lie in one mapping, which must outlive the task. 0: the arena is full, or the
@@ -51,11 +61,7 @@ export function task_create(
   sites: i32,
   seed: i32,
 ): usize {
-  mmap_read_lock(mm);
-  const vma = vma_lookup(mm, vaddr);
-  const last = vaddr + <u32>(stride * (sites - 1));
-  const text = vma != 0 && sites > 0 && vma_lookup(mm, last) == vma ? text_ptr(vma, vaddr) : 0;
-  mmap_read_unlock(mm);
+  const text = task_text(mm, vaddr, stride, sites);
   if (text == 0) return 0;
   const task = arena_alloc(arena, TASK_BYTES);
   if (task == 0) return 0;

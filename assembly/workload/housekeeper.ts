@@ -67,7 +67,7 @@ import { first_at_or_after, has_deferred, table_strategy, table_tree } from "../
 import { treelock_read, treelock_write, treeunlock_read } from "../uprobe/table";
 import { treeunlock_write } from "../uprobe/table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
-import { task_create, task_destroy } from "../uprobe/task";
+import { task_create, task_destroy, task_text } from "../uprobe/task";
 import { churn_create, churn_destroy, churn_probes } from "./churn";
 import { registration_create, registration_destroy } from "./registration";
 
@@ -187,6 +187,7 @@ function execute(slot: usize): i32 {
     case OP_MUNMAP:
       return vm_munmap(table, a0, a1);
     case OP_TASK_CREATE:
+      if (task_text(a0, a2, <i32>a3, <i32>a4) == 0) return EINVAL;
       return address_or(task_create(arena, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5), ENOMEM);
     case OP_TASK_DESTROY:
       task_destroy(arena, a0);

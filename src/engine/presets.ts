@@ -60,3 +60,9 @@ export function findPreset(name: string): (Preset & { name: PresetName }) | unde
 export function strategyOf(name: PresetName): number {
   return findPreset(name)?.strategy ?? abi.PRESET_SPINLOCK;
 }
+
+/** The engine's specialised export of a preset: hits of one site or of many, or one single call. */
+export function entryOf(name: PresetName, what: "trigger" | "trigger_many" | "call"): string {
+  const [verb = "", many] = what.split("_");
+  return [verb, name.replaceAll("-", "_"), many].filter((word) => word !== undefined).join("_");
+}

@@ -30,7 +30,7 @@ export class Seats {
   readonly #nursery: Nursery;
   readonly #modules: UserModule[] = [];
   /** Modules that the first workers could not load: nobody has them. */
-  readonly #failed = new Set<string>();
+  readonly #failed = new Set<UserModule>();
 
   constructor(nursery: Nursery) {
     this.#nursery = nursery;
@@ -66,10 +66,11 @@ export class Seats {
     const loads = [...seats, ...(housekeeper === undefined ? [] : [housekeeper])].map((seat) =>
       this.#catchUp(seat),
     );
+    loads.push(yielding());
     try {
-      await Promise.all([...loads, yielding()]);
+      await Promise.all(loads);
     } catch (error) {
-      this.#failed.add(what.name);
+      this.#failed.add(what);
       await Promise.allSettled(loads);
       throw error;
     }
@@ -101,7 +102,7 @@ export class Seats {
         );
         seat.post({ type: "load", what });
         const { error } = await loaded;
-        if (error === undefined || this.#failed.has(what.name)) return;
+        if (error === undefined || this.#failed.has(what)) return;
         throw new WasmprobeError(
           "E_VALUE",
           `module "${what.name}" cannot be instantiated by ${seat.name}: ${error}`,

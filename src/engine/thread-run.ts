@@ -55,11 +55,15 @@ export class ThreadRun implements Run {
     Atomics.notify(this.#memory.i32, go >> 2);
   }
 
+  /** Throws if the run has ended. */
+  checkJoin(): void {
+    if (this.#remaining.size > 0) return;
+    throw new WasmprobeError("E_STATE", "the run has ended; nobody can join it any more");
+  }
+
   /** One CPU more, after the barrier has opened: it finds it open and goes on. */
   async join(seat: Seat, job: Job): Promise<void> {
-    if (this.#remaining.size === 0) {
-      throw new WasmprobeError("E_STATE", "the run has ended; nobody can join it any more");
-    }
+    this.checkJoin();
     const cpu = this.#jobs.push(job) - 1;
     this.#seats.push(seat);
     this.#remaining.add(cpu);

@@ -105,6 +105,8 @@ class Threads implements ThreadsRunner {
   #modules = 0;
   /** The next free place of every instance's function table. */
   #place: number;
+  /** Whether a run has failed. */
+  #failed = false;
   /** Set for good when a worker was lost: nothing can run on this pool any more. */
   #broken: WasmprobeError | undefined;
 
@@ -227,7 +229,10 @@ class Threads implements ThreadsRunner {
       this.#running = undefined;
       if (run.lost !== undefined) this.#break(run.lost);
     };
-    run.done.then(ended, ended);
+    run.done.then(ended, () => {
+      this.#failed = true;
+      ended();
+    });
     await run.start();
     return {
       done: run.done,
@@ -259,8 +264,8 @@ class Threads implements ThreadsRunner {
 
   async close(): Promise<void> {
     if (this.#running !== undefined) await this.#running.stop().catch(() => {});
-    // A pool that lost a CPU may have lost it with a lock that the housekeeper waits for.
-    const limit = this.#broken === undefined ? undefined : CLOSE_LIMIT_MS;
+    // A CPU that was lost, or failed, may have left a lock behind that the housekeeper waits for.
+    const limit = this.#broken === undefined && !this.#failed ? undefined : CLOSE_LIMIT_MS;
     await this.#stopServing(limit).catch(() => {});
     this.#broken ??= new WasmprobeError("E_STATE", "the engine is closed");
     await this.#seats.close(CLOSE_LIMIT_MS);
@@ -314,6 +319,7 @@ class Threads implements ThreadsRunner {
     this.#checkJob(job);
     const joined = this.#coming.then(async () => {
       this.#check();
+      run.checkJoin();
       const cpu = run.cpus;
       if (cpu >= this.cpus) {
         throw new WasmprobeError("E_VALUE", `all ${this.cpus} CPUs have a job in this run`);

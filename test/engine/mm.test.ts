@@ -83,7 +83,7 @@ test("mmap: a full arena is ENOMEM and leaves nothing behind", () => {
   }
   assert.ok(vaddr > VADDR + 10 * FILE_BYTES);
   assert.equal(leftovers(p.memory), before);
-  assert.is(p.task(vaddr, mm), abi.ENOMEM, "nothing is mapped there");
+  assert.is(p.task(vaddr, mm), abi.EINVAL, "nothing is mapped there");
   p.checkFaults();
 });
 
@@ -98,7 +98,7 @@ test("munmap: only where a mapping begins, and its text is given back", () => {
   }
   assert.is(p.op(abi.OP_MUNMAP, p.mm, VADDR), 0);
   assert.is(p.op(abi.OP_MUNMAP, p.mm, VADDR), abi.EINVAL, "twice");
-  assert.is(p.task(VADDR), abi.ENOMEM, "not mapped any more");
+  assert.is(p.task(VADDR), abi.EINVAL, "not mapped any more");
   assert.equal(p.call1(VADDR + FILE_BYTES), all("no-probe"), "its neighbour still is");
   assert.is(p.op(abi.OP_MUNMAP, p.mm, VADDR + FILE_BYTES), 0);
   assert.equal(leftovers(p.memory), before);
@@ -184,8 +184,8 @@ test("lookup: every address is resolved to its mapping, in any order of mmap and
         const mapping = live.find((m) => m.at <= at && at < m.at + m.units);
         const vaddr = VADDR + at * UNIT;
         if (mapping === undefined) {
-          assert.is(p.task(vaddr), abi.ENOMEM, `${at} is not mapped`);
-          assert.is(p.task(vaddr + UNIT - 1), abi.ENOMEM);
+          assert.is(p.task(vaddr), abi.EINVAL, `${at} is not mapped`);
+          assert.is(p.task(vaddr + UNIT - 1), abi.EINVAL);
           continue;
         }
         const probed = (mapping.from + at - mapping.at) % 2 === 1;
@@ -203,9 +203,9 @@ test("a task's calls must all lie in one mapping", () => {
   assert.is(p.map(VADDR, p.mm, 64), 0);
   assert.is(p.map(VADDR + 64, p.mm, 64), 0);
   const before = leftovers(p.memory);
-  assert.is(p.task(VADDR, p.mm, 1, 5), abi.ENOMEM, "the fifth function is in the next mapping");
-  assert.is(p.task(VADDR - 16, p.mm, 1, 2), abi.ENOMEM);
-  assert.is(p.task(VADDR, p.mm, 1, 0), abi.ENOMEM);
+  assert.is(p.task(VADDR, p.mm, 1, 5), abi.EINVAL, "the fifth function is in the next mapping");
+  assert.is(p.task(VADDR - 16, p.mm, 1, 2), abi.EINVAL);
+  assert.is(p.task(VADDR, p.mm, 1, 0), abi.EINVAL);
   assert.equal(leftovers(p.memory), before);
   const task = p.task(VADDR, p.mm, 1, 4);
   assert.equal(p.trigger(task, 100, "trigger_rwlock_many"), all("no-probe", 100));

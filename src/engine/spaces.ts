@@ -1,0 +1,211 @@
+// Files, address spaces and tasks: what is probed, where it is mapped, and who executes it.
+
+import { WasmprobeError } from "../base/errors.js";
+import { unknownName } from "../base/text.js";
+import * as abi from "./abi.js";
+import { type EngineCore, Owned, whole } from "./core.js";
+import type { HitCounts } from "./memory.js";
+
+const ADDRESS_MOST = 0xffff_ffff;
+const BYTES_MOST = 0x7fff_ffff;
+
+const INSTRUCTIONS = { nop: abi.INSN_NOP, push: abi.INSN_PUSH, ret: abi.INSN_RET } as const;
+
+export interface FileOptions {
+  /** Size: every byte is an instruction of its own. */
+  bytes: number;
+  /** What each is: emulated when it is probed (nop, push) or stepped (ret). @default "nop" */
+  instruction?: keyof typeof INSTRUCTIONS;
+}
+
+/** A file of instructions: what probes are registered in, by offset. */
+export class CodeFile extends Owned {
+  readonly bytes: number;
+  /** @internal */
+  readonly inode: number;
+
+  private constructor(core: EngineCore, inode: number, bytes: number) {
+    super(core, `the file of ${bytes} bytes`);
+    this.inode = inode;
+    this.bytes = bytes;
+  }
+
+  /** @internal */
+  static async create(core: EngineCore, options: FileOptions): Promise<CodeFile> {
+    const { bytes, instruction = "nop" } = options;
+    core.check();
+    whole("bytes", bytes, 1, BYTES_MOST);
+    const names = Object.keys(INSTRUCTIONS);
+    if (!names.includes(instruction)) {
+      throw unknownName("instruction", instruction, names);
+    }
+    const inode = await core.command(abi.OP_INODE_CREATE, [bytes, INSTRUCTIONS[instruction]]);
+    return new CodeFile(core, inode, bytes);
+  }
+
+  /** Gives its memory back. E_STATE while it is mapped or probed. */
+  close(): Promise<void> {
+    return this.giveBack((core) =>
+      core.command(abi.OP_INODE_DESTROY, [this.inode], {
+        [abi.EBUSY]: () => this.inUse("is still mapped or probed"),
+      }),
+    );
+  }
+}
+
+export interface MapOptions {
+  /** First address, from 1 on. */
+  address: number;
+  /** How much of the file. @default all of it from `offset` on */
+  bytes?: number;
+  /** Where in the file the mapping begins. @default 0 */
+  offset?: number;
+}
+
+export interface TaskOptions {
+  /** Address of its first function. */
+  address: number;
+  /** How many one-instruction functions it calls, in random order if more than one. @default 1 */
+  functions?: number;
+  /** Distance of two functions, bytes. @default 16 */
+  stride?: number;
+  /** Its process number, by which consumers can choose. @default 1 */
+  pid?: number;
+  /** Of the random order; the same seed, the same order. @default 1 */
+  seed?: number;
+}
+
+/** Mappings of files at addresses. Probes of a file are in every mapping of it, also later ones. */
+export class AddressSpace extends Owned {
+  /** @internal */
+  readonly mm: number;
+  readonly mappingsMax: number;
+  readonly #tasks = new Set<Task>();
+
+  private constructor(core: EngineCore, mm: number, mappingsMax: number) {
+    super(core, "the address space");
+    this.mm = mm;
+    this.mappingsMax = mappingsMax;
+  }
+
+  /** @internal */
+  static async create(core: EngineCore, mappingsMax: number): Promise<AddressSpace> {
+    core.check();
+    whole("mappingsMax", mappingsMax, 1, 1 << 20);
+    const mm = await core.command(abi.OP_MM_CREATE, [mappingsMax]);
+    return new AddressSpace(core, mm, mappingsMax);
+  }
+
+  /**
+   * Maps a file, with the breakpoints of its probes. E_VALUE: outside of the file, or over another
+   * mapping. E_FULL: no room for a further mapping. CPUs may hit meanwhile.
+   */
+  async map(file: CodeFile, options: MapOptions): Promise<void> {
+    const core = this.use();
+    file.belongsTo(core);
+    const { address, offset = 0 } = options;
+    whole("offset", offset, 0, file.bytes - 1);
+    const bytes = whole("bytes", options.bytes ?? file.bytes - offset, 1, file.bytes - offset);
+    whole("address", address, 1, ADDRESS_MOST - bytes);
+    await core.command(abi.OP_MMAP, [this.mm, file.inode, address, bytes, offset], {
+      [abi.EEXIST]: () =>
+        new WasmprobeError(
+          "E_VALUE",
+          `[${address}, ${address + bytes}) overlaps a mapping that is there`,
+        ),
+      [abi.ENOSPC]: () =>
+        new WasmprobeError(
+          "E_FULL",
+          `the address space is full: it has its ${this.mappingsMax} mappings`,
+        ),
+    });
+  }
+
+  /** Takes away the mapping that begins at `address`. E_STATE while a task executes in it. */
+  async unmap(address: number): Promise<void> {
+    const core = this.use();
+    // Where a mapping ends is not known here: a task anywhere keeps them all.
+    if (this.#tasks.size > 0) throw this.#busy();
+    await core.command(abi.OP_MUNMAP, [this.mm, address], {
+      [abi.EINVAL]: () => new WasmprobeError("E_VALUE", `no mapping begins at address ${address}`),
+    });
+  }
+
+  /** A task that calls functions here. They must lie in one mapping. */
+  async task(options: TaskOptions): Promise<Task> {
+    const core = this.use();
+    const { address, functions = 1, stride = 16, pid = 1, seed = 1 } = options;
+    whole("address", address, 1, ADDRESS_MOST);
+    whole("functions", functions, 1, BYTES_MOST);
+    whole("stride", stride, 1, BYTES_MOST);
+    whole("pid", pid, -BYTES_MOST, BYTES_MOST);
+    whole("seed", seed, 0, ADDRESS_MOST);
+    const args = [this.mm, pid, address, stride, functions, seed];
+    const handle = await core.command(abi.OP_TASK_CREATE, args, {
+      [abi.EINVAL]: () => {
+        const last = address + stride * (functions - 1);
+        return new WasmprobeError(
+          "E_VALUE",
+          `the functions from ${address} to ${last} do not lie in one mapping`,
+        );
+      },
+    });
+    const task: Task = new Task(core, handle, { pid, functions }, () => this.#tasks.delete(task));
+    this.#tasks.add(task);
+    return task;
+  }
+
+  /** Gives it back with its mappings. E_STATE while it has tasks. */
+  close(): Promise<void> {
+    return this.giveBack(async (core) => {
+      if (this.#tasks.size > 0) throw this.#busy();
+      await core.command(abi.OP_MM_DESTROY, [this.mm]);
+    });
+  }
+
+  #busy(): WasmprobeError {
+    return this.inUse(`still has ${this.#tasks.size} tasks; close them first`);
+  }
+}
+
+/** A thread of a program: one CPU executes it at a time. */
+export class Task extends Owned {
+  /** What a module of yours calls `wasmprobe.call` with: an address in the shared memory. */
+  readonly handle: number;
+  readonly pid: number;
+  readonly functions: number;
+  readonly #closed: () => void;
+  /** CPU that executes it, as far as runs know. @internal */
+  cpu: number | undefined;
+
+  /** @internal */
+  constructor(
+    core: EngineCore,
+    handle: number,
+    { pid, functions }: { pid: number; functions: number },
+    closed: () => void,
+  ) {
+    super(core, `task ${pid}`);
+    this.functions = functions;
+    this.handle = handle;
+    this.pid = pid;
+    this.#closed = closed;
+  }
+
+  /**
+   * What came of its calls: triggers = handled + filtered + all of missed, exactly once its CPU has
+   * left the run; meanwhile a snapshot, in which one call may be under way.
+   */
+  counts(): HitCounts {
+    return this.use().memory.task(this.handle);
+  }
+
+  /** Gives it back; its counts are gone. E_STATE while a run executes it. */
+  close(): Promise<void> {
+    return this.giveBack(async (core) => {
+      if (this.cpu !== undefined) throw this.inUse(`is executed by CPU ${this.cpu}`);
+      await core.command(abi.OP_TASK_DESTROY, [this.handle]);
+      this.#closed();
+    });
+  }
+}
