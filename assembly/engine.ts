@@ -69,6 +69,8 @@ export {
   call_tasks_trace,
 } from "./workload/call";
 export { torture_callbacks_push, torture_callbacks_take } from "./workload/callbacktorture";
+export { fences_srcu_reader, fences_srcu_updater } from "./workload/rcufences";
+export { fences_trace_reader, fences_trace_updater } from "./workload/rcufences";
 export { churn_probes } from "./workload/churn";
 export { count_atomic, count_percpu, import_count } from "./workload/count";
 export { torture_refcount, torture_seqcount } from "./workload/datatorture";

@@ -24,8 +24,9 @@ const SLEEP_NS_MAX: i64 = 500_000;
 
 /** The updater begins to wait for `cpu`; -1: it does not know whom. Returns the time. */
 export function grace_waits(p: usize, cpu: i32): i64 {
+  const now = cpu_now();
   store32(p + GP_WAITS_FOR, cpu + 1);
-  return cpu_now();
+  return now;
 }
 
 /** One pause of a wait, the `i`-th: none at first, then ever longer sleeps. */

@@ -23,9 +23,9 @@
 //   2  [G] its copy has reached the new generation. B came after C: what it read before B it reads
 //      no longer, and what it reads next it reads after A, so after the unlink.
 //   3  Tasks Trace only, for a CPU that comes by no quiet moment: [H] its nesting reads 0 twice, a
-//      drain time apart, the first a drain time after C. A section entered before the first look
-//      is out of its store buffer by the second: 0 then says that it has ended. One entered since
-//      the first look reads what was unlinked a drain time before.
+//      drain time apart, the first a drain time after the wait began. A section entered before the
+//      first look is out of its store buffer by the second: 0 then says that it has ended. One
+//      entered since the first look reads what was unlinked a drain time before.
 // Forbidden: memory freed after the grace period while a section that began before can reach it.
 //
 // Which CPUs read: an OFFLINE one must not begin a section; nothing would order it (D looks at the
@@ -71,7 +71,7 @@ const SILENT: i32 = 2;
 
 /** Far beyond what a store buffer needs to drain: some microseconds at the very worst. */
 const DRAIN_NS: i64 = 1_000_000;
-/** Patience with a CPU that is online and quiet nowhere, from the grace period's start to way 3. */
+/** Patience with a CPU that is online and quiet nowhere: from a grace period's first wait on. */
 const PATIENCE_NS: i64 = 5_000_000;
 
 /** `cpus`: how many CPUs' lines there are. All of them offline: before the first reader. */
@@ -145,11 +145,14 @@ function has_passed(p: usize, cpu: i32, target: i32): bool {
   return load32(line + SEEN) - target >= 0; // G
 }
 
-function wait_for_cpu(p: usize, cpu: i32, target: i32, trace: bool, began: i64): void {
-  if (has_passed(p, cpu, target)) return;
+// `began`: when this grace period first had to wait, 0 if it has not. Returns it for the next CPU:
+// one that need not wait need not ask for the time.
+function wait_for_cpu(p: usize, cpu: i32, target: i32, trace: bool, began: i64): i64 {
+  if (has_passed(p, cpu, target)) return began;
   const line = per_cpu_ptr(PCPU_RCU, cpu);
   const patience = load32(line + MODE) == SILENT ? DRAIN_NS : PATIENCE_NS;
   const since = grace_waits(p, cpu);
+  if (began == 0) began = since;
   let late = false;
   let idle_since: i64 = 0; // when its nesting first read 0, in a row; 0: not yet
   for (let i = 0; !has_passed(p, cpu, target); i++) {
@@ -164,8 +167,9 @@ function wait_for_cpu(p: usize, cpu: i32, target: i32, trace: bool, began: i64):
     if (load32(line + NESTING) != 0)
       idle_since = 0; // H
     else if (idle_since == 0) idle_since = now;
-    else if (now - idle_since >= DRAIN_NS) return; // H
+    else if (now - idle_since >= DRAIN_NS) break; // H
   }
+  return began;
 }
 
 function synchronize(p: usize, trace: bool): void {
@@ -176,9 +180,9 @@ function synchronize(p: usize, trace: bool): void {
   fence();
   mutex_lock(p + GP_MUTEX);
   const target = add32(p + GENERATION, 1) + 1; // C
-  const began = cpu_now();
   const cpus = load<i32>(p, CPUS);
-  for (let cpu = 0; cpu < cpus; cpu++) wait_for_cpu(p, cpu, target, trace, began);
+  let began: i64 = 0;
+  for (let cpu = 0; cpu < cpus; cpu++) began = wait_for_cpu(p, cpu, target, trace, began);
   fence();
   grace_done(p);
   mutex_unlock(p + GP_MUTEX);

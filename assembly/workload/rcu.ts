@@ -21,8 +21,8 @@
 //
 // plain: `t`, `bin`, `count`: the CPU's own random state and counters
 
-import { FAULT_GRACE, PCPU_COUNT, PCPU_TORTURE, RCU_CURRENT, RCU_OBJECTS_AT } from "../layout";
-import { RCU_UPDATES, TORTURE_PIPE, TORTURE_RANDOM } from "../layout";
+import { FAULT_GRACE, PCPU_COUNT, PCPU_TORTURE, RCU_CURRENT } from "../layout";
+import { RCU_OBJECTS_AT, RCU_UPDATES, TORTURE_PIPE, TORTURE_RANDOM } from "../layout";
 import { load32, store32 } from "../atomics";
 import { cpu_begin_batch, cpu_delay, cpu_slept, this_cpu, this_cpu_ptr } from "../cpu";
 import { srcu_init, srcu_read_lock, srcu_read_unlock, synchronize_srcu } from "../rcu/srcu";
@@ -94,6 +94,11 @@ function torture_reader(kind: i32, p: usize, seed: i32, n: i32): i32 {
   while (i < n && !cpu_slept()) {
     i++;
     const r = random(t, seed);
+    if (kind != SRCU && (r & 0x7000) == 0) {
+      rcu_offline();
+      cpu_delay(<i32>((r >> 15) & 255));
+      rcu_online(p);
+    }
     const idx = read_lock(kind, p);
     const nested = kind != QSBR && (r & 0x700) == 0 ? read_lock(kind, p) : -1;
     const o = <usize>load32(p + RCU_CURRENT); // C

@@ -3,6 +3,11 @@
 import type { Mutant } from "./types.js";
 
 const RCU = "torture rcu --seconds 6";
+const SRCU = "test rcu/srcu";
+const FENCES = "test rcu/fences";
+/** One run in some tens sees it: a grace period takes longer than a store stays in a buffer. */
+const UNSEEN = "few runs see it: a grace period takes longer than a store waits in a buffer";
+const TRACE = "test rcu/trace";
 
 export const mutants: readonly Mutant[] = [
   {
@@ -17,7 +22,7 @@ export const mutants: readonly Mutant[] = [
     file: "rcu/srcu.ts",
     find: "for (let flip = 0; flip < 2; flip++) {",
     replace: "for (let flip = 0; flip < 1; flip++) {",
-    kills: RCU,
+    kills: SRCU,
   },
   {
     name: "srcu-counts-out-before-the-section-ends",
@@ -35,7 +40,8 @@ export const mutants: readonly Mutant[] = [
     file: "rcu/srcu.ts",
     find: "; // B\n  fence();\n",
     replace: "; // B\n",
-    kills: RCU,
+    kills: FENCES,
+    unkillable: UNSEEN,
   },
   {
     name: "trace-does-not-wait",
@@ -56,7 +62,7 @@ export const mutants: readonly Mutant[] = [
     file: "rcu/tasks_trace.ts",
     find: "  if (nesting == 0) rcu_quiescent(p);",
     replace: "  rcu_quiescent(p);",
-    kills: RCU,
+    kills: TRACE,
   },
   {
     name: "trace-generation-copied-too-early",
@@ -87,5 +93,106 @@ export const mutants: readonly Mutant[] = [
     find: "  return load32(list) == 0 ? 0 : <usize>xchg32(list, 0); // B",
     replace: "  const all = <usize>load32(list);\n  store32(list, 0);\n  return all;",
     kills: "test rcu/callbacks",
+  },
+  {
+    name: "srcu-sums-unlocks-last",
+    file: "rcu/srcu.ts",
+    find:
+      "    unlocks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(UNLOCKS + (idx << 2))); // D\n" +
+      "  }\n  fence();\n  let locks = 0;\n  for (let cpu = 0; cpu < cpus; cpu++) {\n" +
+      "    locks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2)); // E",
+    replace:
+      "    unlocks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2));\n" +
+      "  }\n  fence();\n  let locks = 0;\n  for (let cpu = 0; cpu < cpus; cpu++) {\n" +
+      "    locks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(UNLOCKS + (idx << 2)));",
+    kills: SRCU,
+  },
+  {
+    name: "srcu-leaves-without-a-fence",
+    file: "rcu/srcu.ts",
+    find: "  fence();\n  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));",
+    replace: "  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));",
+    kills: RCU,
+    unkillable: "x86 keeps a store behind earlier reads; the fence is for arm64 and for compilers",
+  },
+  {
+    name: "srcu-looks-at-one-cpu-less",
+    file: "rcu/srcu.ts",
+    find: "  let locks = 0;\n  for (let cpu = 0; cpu < cpus; cpu++) {",
+    replace: "  let locks = 0;\n  for (let cpu = 0; cpu < cpus - 1; cpu++) {",
+    kills: SRCU,
+  },
+  {
+    name: "trace-one-look",
+    file: "rcu/tasks_trace.ts",
+    find: "    else if (idle_since == 0) idle_since = now;",
+    replace: "    else if (idle_since == 0) return;",
+    kills: TRACE,
+  },
+  {
+    name: "trace-looks-at-once",
+    file: "rcu/tasks_trace.ts",
+    find: "    if (now - began < patience) continue;\n",
+    replace: "",
+    kills: TRACE,
+  },
+  {
+    name: "trace-passes-sleepers",
+    file: "rcu/tasks_trace.ts",
+    find: " == OFFLINE && load32(line + NESTING) == 0) return true; // D",
+    replace: " == OFFLINE) return true;",
+    kills: TRACE,
+  },
+  {
+    name: "trace-comes-back-quiet",
+    file: "rcu/tasks_trace.ts",
+    find: "load<i32>(line, NESTING) == 0 ? 0 : 1;",
+    replace: "0;",
+    kills: TRACE,
+  },
+  {
+    name: "trace-comes-back-without-a-fence",
+    file: "rcu/tasks_trace.ts",
+    find: "  store32(line + MODE, mode); // F\n  fence();\n",
+    replace: "  store<i32>(line, mode, MODE);\n",
+    kills: FENCES,
+    unkillable: UNSEEN,
+  },
+  {
+    name: "trace-goes-offline-by-a-plain-store",
+    file: "rcu/tasks_trace.ts",
+    find: "  store32(this_cpu_ptr(PCPU_RCU) + MODE, OFFLINE); // E",
+    replace: "  store<i32>(this_cpu_ptr(PCPU_RCU), OFFLINE, MODE);",
+    kills: RCU,
+    unkillable:
+      "x86 keeps a store behind earlier reads and stores; on arm64 it may come before them",
+  },
+  {
+    name: "trace-generations-do-not-wrap",
+    file: "rcu/tasks_trace.ts",
+    find: "  return load32(line + SEEN) - target >= 0; // G",
+    replace: "  return <u32>load32(line + SEEN) >= <u32>target;",
+    kills: TRACE,
+  },
+  {
+    name: "qsbr-updater-stays-online",
+    file: "rcu/tasks_trace.ts",
+    find: "  if (mode != OFFLINE) rcu_offline();\n",
+    replace: "",
+    kills: TRACE,
+  },
+  {
+    name: "qsbr-quiet-before-the-last-read",
+    file: "workload/rcu.ts",
+    find: "    const stage = load32(o + STAGE);\n",
+    replace: "    if (kind == QSBR) rcu_quiescent(p);\n    const stage = load32(o + STAGE);\n",
+    kills: RCU,
+  },
+  {
+    name: "grace-stall-is-not-said",
+    file: "rcu/grace.ts",
+    find: "  add32(p + GP_STALLS, 1);",
+    replace: "",
+    kills: TRACE,
   },
 ];
