@@ -403,4 +403,4 @@ export const REGISTRATION_BATCH = 64;
 /** Offset of a count i32 in its state: calls that failed. */
 export const REGISTRATION_ERRORS = 24;
 /** One hit in so many is timed; a prime, so that it marches in step with nothing. */
-export const LATENCY_PERIOD = 1021;
+export const LATENCY_PERIOD = 4093;

@@ -118,7 +118,7 @@ function bench(program: Command, take: Take): Command {
     .option("-q, --quiet", "no setup lines, no progress")
     .option("-v, --verbose", "also print the header and all counters")
     .option("-l, --list", "list the benches")
-    .option("-L, --latency", "also time one hit in a thousand")
+    .option("-L, --latency", "also time one hit in some thousands")
     .addOption(presetOption("--preset <name>", preset))
     .addOption(probesOption())
     .addOption(trapNsOption())

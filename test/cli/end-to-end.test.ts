@@ -92,7 +92,7 @@ test("bench -L: latencies after the Summary, and what the clock had of them", as
     const [summary, latency, clock, end] = stdout.trimEnd().split("\n").slice(-3);
     assert.match(summary ?? "", SUMMARY);
     assert.match(latency ?? "", TIMES);
-    assert.match(latency ?? "", / hits, one in 1021\)$/);
+    assert.match(latency ?? "", / hits, one in 4093\)$/);
     assert.match(clock ?? "", CLOCK);
     assert.is(end, undefined);
   }

@@ -128,9 +128,9 @@ test("a run whose operations were timed has a second, indented line, and stays r
 test("the second line says which share of the operations was timed", () => {
   const { latency } = timed("x", 1);
   if (latency === undefined) throw new Error("not timed");
-  const run = measured("uprobe-nop", "rwlock", 1, 1e6, { latency: { ...latency, period: 1021 } });
+  const run = measured("uprobe-nop", "rwlock", 1, 1e6, { latency: { ...latency, period: 4093 } });
   assert.match(formatKernel(resultOf([run])), "\n    p50 4.00 us, p90");
-  assert.match(formatKernel(resultOf([run])), "(12 345 hits, one in 1021)");
+  assert.match(formatKernel(resultOf([run])), "(12 345 hits, one in 4093)");
   const batches = { unit: "batches", latency: { ...latency, batch: 64 } };
   const batch = measured("unregister-batch", "rwlock", 1, 1e6, batches);
   assert.match(formatKernel(resultOf([batch])), "(12 345 batches of 64, per one)");
