@@ -43,6 +43,21 @@ export interface GracePeriods {
   stalledBy: number | undefined;
 }
 
+/** The grace periods of the domain at `domain`. A hint while they run. */
+export function gracePeriodsIn(i32: Int32Array, domain: number): GracePeriods {
+  const word = (offset: number): number => Atomics.load(i32, (domain + offset) >>> 2);
+  const cpu = (offset: number): number | undefined => {
+    const plusOne = word(offset);
+    return plusOne === 0 ? undefined : plusOne - 1;
+  };
+  return {
+    completed: word(abi.GP_COMPLETED) >>> 0,
+    waitsFor: cpu(abi.GP_WAITS_FOR),
+    stalls: word(abi.GP_STALLS),
+    stalledBy: cpu(abi.GP_STALL_CPU),
+  };
+}
+
 export class EngineMemory {
   readonly memory: WebAssembly.Memory;
   /** Address of the engine's header in the memory. */
@@ -109,16 +124,7 @@ export class EngineMemory {
 
   /** The grace periods of an RCU domain, SRCU or other, at `domain`. A hint while they run. */
   gracePeriods(domain: number): GracePeriods {
-    const cpu = (offset: number): number | undefined => {
-      const plusOne = this.load(domain + offset);
-      return plusOne === 0 ? undefined : plusOne - 1;
-    };
-    return {
-      completed: this.load(domain + abi.GP_COMPLETED) >>> 0,
-      waitsFor: cpu(abi.GP_WAITS_FOR),
-      stalls: this.load(domain + abi.GP_STALLS),
-      stalledBy: cpu(abi.GP_STALL_CPU),
-    };
+    return gracePeriodsIn(this.i32, domain);
   }
 
   /** The arena's accounting, bytes; exact while no CPU allocates. */

@@ -1,12 +1,13 @@
-// The locks in a memory of the user's own: one call per thread, then handles at any address.
+// Locks and RCU in a memory of the user's own: one call per thread, then handles at any address.
 
 import { WasmprobeError } from "../base/errors.js";
 import { loadPlatform } from "../platform/index.js";
 import * as abi from "./abi.js";
 import { compileEngine, instantiateEngine } from "./instance.js";
 import type { LockExports, LockThread } from "./locks.js";
+import type { RcuExports } from "./rcu-handles.js";
 
-/** Bytes of shared memory that each CPU needs for queueing, beside the locks themselves. */
+/** Bytes of shared memory that each CPU needs of its own, beside locks and RCU domains. */
 export const CPU_AREA_BYTES = abi.PERCPU_BYTES;
 
 export interface OwnMemoryOptions {
@@ -18,10 +19,12 @@ export interface OwnMemoryOptions {
   cpu: number;
 }
 
-/** What a lock handle is made with: `new Mutex(cpu.exports, address, cpu.thread)`. */
+/** What handles are made with: `new Mutex(cpu.exports, p, cpu.thread)`, `new Srcu(cpu, p)`. */
 export interface OwnCpu {
-  exports: LockExports;
+  exports: LockExports & RcuExports;
   thread: LockThread;
+  /** As they were given. */
+  areas: number;
 }
 
 let compiled: Promise<WebAssembly.Module> | undefined;
@@ -47,7 +50,8 @@ export async function openCpu(options: OwnMemoryOptions): Promise<OwnCpu> {
   const { exports } = instantiateEngine(await compiled, memory, platform.nowMs);
   exports.cpu_init(areas, cpu);
   return {
-    exports: exports as unknown as LockExports,
+    exports: exports as unknown as OwnCpu["exports"],
     thread: { canBlock: !platform.isMainThread, i32: new Int32Array(memory.buffer) },
+    areas,
   };
 }

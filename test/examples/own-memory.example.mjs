@@ -1,6 +1,6 @@
 // Two workers and the main thread share one counter under a mutex in a memory of their own.
 import { isMainThread, Worker, workerData } from "node:worker_threads";
-import { CPU_AREA_BYTES, Mutex, openCpu } from "wasmprobe";
+import { CPU_AREA_BYTES, Mutex, openCpu } from "wasmprobe/sync";
 
 const ROUNDS = 10_000;
 const LOCK = 0; // a mutex, Mutex.BYTES of it

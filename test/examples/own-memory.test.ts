@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { openCpu } from "../../src/engine/own-memory.js";
+import { CPU_AREA_BYTES, openCpu } from "../../src/engine/own-memory.js";
 import { ROOT } from "../helpers/root.js";
 import { rejectionOf } from "../helpers/throws.js";
 
@@ -32,7 +32,7 @@ test("openCpu names what is wrong with a memory, an address or a number", async 
   assert.match(await open({ cpu: 256 }), "cpu is 256; valid are 0..255");
   assert.match(await open({ cpu: -1 }), "cpu is -1");
   assert.match(await open({ areas: 100 }), "areas is 100 in 65536 bytes");
-  assert.match(await open({ cpu: 64 }), "1024 bytes for each CPU behind it");
+  assert.match(await open({ cpu: 64 }), `${CPU_AREA_BYTES} bytes for each CPU behind it`);
 });
 
 test.run();

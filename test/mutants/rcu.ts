@@ -76,8 +76,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "trace-online-is-not-said",
     file: "rcu/tasks_trace.ts",
-    find: "  store32(line + ONLINE, 1); // F",
-    replace: "  store32(line + ONLINE, 0); // F",
+    find: "  store32(line + MODE, mode); // F",
+    replace: "  store32(line + MODE, OFFLINE);",
     kills: RCU,
   },
   {
@@ -126,7 +126,7 @@ export const mutants: readonly Mutant[] = [
     name: "trace-one-look",
     file: "rcu/tasks_trace.ts",
     find: "    else if (idle_since == 0) idle_since = now;",
-    replace: "    else if (idle_since == 0) return;",
+    replace: "    else if (idle_since == 0) break;",
     kills: TRACE,
   },
   {

@@ -6,14 +6,18 @@ import { isCode, lineAt, type Tree } from "./tree.js";
 /** A folder (or file of the root) imports only what is listed before it, and itself. */
 export const ORDER = {
   assembly: "layout atomics cpu sync percpu rcu mm uprobe workload engine".split(" "),
-  src: "base platform wasm engine harness virtual reproduce trace cli web index".split(" "),
+  src: "base platform wasm engine harness virtual reproduce trace cli web sync rcu index".split(
+    " ",
+  ),
 } as const;
 
 /** Neighbours in the list that must not know each other: [importer, imported]. */
 const APART = [
   ["web", "cli"],
-  ["index", "cli"],
-  ["index", "web"],
+  ...["index", "sync", "rcu"].flatMap((entry) => [
+    [entry, "cli"],
+    [entry, "web"],
+  ]),
 ];
 
 /** What a file of src/ may import from outside of src/. */
@@ -25,7 +29,7 @@ const OUTSIDE_OF_SRC = [
 /** Where programs begin. */
 const ROOTS = [
   /^assembly\/engine\.ts$/,
-  /^src\/(index|cli\/main|engine\/worker)\.ts$/,
+  /^src\/(index|sync|rcu|cli\/main|engine\/worker)\.ts$/,
   /^test\/.*\.test\.ts$/,
   /^test\/examples\/.*\.example\.mjs$/, // run by their test, as a user's program
   /^test\/run\.mjs$/,
