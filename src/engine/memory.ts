@@ -127,6 +127,14 @@ export class EngineMemory {
     return gracePeriodsIn(this.i32, domain);
   }
 
+  /** The engine's own domains: that of preset `srcu`, and that of Tasks Trace and QSBR. */
+  graceOfEngine(): Record<"srcu" | "tasks-trace", GracePeriods> {
+    return {
+      srcu: this.gracePeriods(this.base + abi.HDR_SRCU),
+      "tasks-trace": this.gracePeriods(this.base + abi.HDR_RCU),
+    };
+  }
+
   /** The arena's accounting, bytes; exact while no CPU allocates. */
   arena(): { liveBytes: number; liveObjects: number; peakBytes: number; failedBytes: number } {
     const arena = this.header(abi.HDR_ARENA);

@@ -188,4 +188,11 @@ export const mutants: readonly Mutant[] = [
     replace: "",
     kills: TRACE,
   },
+  {
+    name: "srcu-counts-out-of-the-other-half",
+    file: "rcu/srcu.ts",
+    find: "this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));",
+    replace: "this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + ((idx ^ 1) << 2));",
+    kills: RCU,
+  },
 ];

@@ -148,7 +148,7 @@ test(
     await puppets.call(0, "srcu_init", DOMAIN, cpus);
     const idx = await lock(puppets, 1);
     const late = [lockCount(puppets, cpus - 1, idx), unlockCount(puppets, cpus - 1, idx)];
-    const others = puppets.start(2, "in_and_out", ...late, stop, 2000);
+    const others = puppets.start(2, "in_and_out", ...late, stop, 400);
     const grace = puppets.start(0, "synchronize_srcu", DOMAIN);
     for (let i = 0; i < 25 && !grace.over(); i++) await sleep(NOT_MS);
     assert.not.ok(grace.over());

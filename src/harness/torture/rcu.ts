@@ -3,23 +3,25 @@
 // first two bins may fill.
 
 import * as abi from "../../engine/abi.js";
-import type { GracePeriods } from "../../engine/memory.js";
-import type { Job } from "../../engine/runner.js";
+import type { Job, Runner } from "../../engine/runner.js";
 import { RCU_KINDS } from "../cell.js";
-import { failureOf, faultLines, runWatched, type TortureContext } from "./run.js";
+import { failureOf, faultLines, runWatched, stallLine, type TortureContext } from "./run.js";
 import type { TortureReport } from "./run.js";
 
 /** A flavour's time is cut into pieces: each begins with readers that nobody has waited for yet. */
 const PIECE_MS = 1000;
 const BINS = 3;
 
-/** The kernel's stall warning: who holds up a grace period. Undefined if nobody did. */
-export function stallLine(flavour: string, periods: GracePeriods): string | undefined {
-  const { stalls, stalledBy, waitsFor } = periods;
-  if (stalls === 0) return undefined;
-  const cpu = stalledBy === undefined ? "a CPU that cannot be told" : `CPU ${stalledBy}`;
-  const still = waitsFor === undefined ? "" : ", and still is";
-  return `${flavour}: a grace period was held up by ${cpu}${still}; ${stalls} so far`;
+/** SRCU with everybody out: as many exits as entries, in either half (C13). */
+function countsMatch({ memory, cpus }: Runner): boolean {
+  return [0, 4].every((half) => {
+    let inside = 0;
+    for (let cpu = 0; cpu < cpus; cpu++) {
+      const at = memory.perCpu(abi.PCPU_SRCU, cpu) + half;
+      inside += memory.load(at) - memory.load(at + 8);
+    }
+    return (inside | 0) === 0;
+  });
 }
 
 async function tortureFlavour(
@@ -60,6 +62,9 @@ async function tortureFlavour(
     updates += memory.load(p + abi.RCU_UPDATES);
     stalls += memory.gracePeriods(p).stalls;
     failures.push(...faultLines(runner, flavour));
+    if (flavour === "srcu" && !countsMatch(runner)) {
+      failures.push("srcu: nobody reads, and the sums of entries and exits differ");
+    }
   }
   print(
     `${flavour}-torture: Reader Pipe: ${pipe.join(" ")}  Updates: ${updates}  Stalls: ${stalls}`,

@@ -2,6 +2,7 @@
 
 import { lineOf, WasmprobeError } from "../../base/errors.js";
 import * as abi from "../../engine/abi.js";
+import type { GracePeriods } from "../../engine/memory.js";
 import type { Job, Runner } from "../../engine/runner.js";
 import type { Interrupt } from "../measure.js";
 
@@ -81,9 +82,22 @@ export async function runWatched(
   } catch (error) {
     broken ??= error;
   }
+  for (const [flavour, periods] of Object.entries(memory.graceOfEngine())) {
+    const line = stallLine(flavour, periods);
+    if (line !== undefined) context.print(line);
+  }
   if (broken !== undefined) throw broken;
   await side;
   if (broken !== undefined) throw broken;
+}
+
+/** The kernel's stall warning: who holds up a grace period. Undefined if nobody did. */
+export function stallLine(flavour: string, periods: GracePeriods): string | undefined {
+  const { stalls, stalledBy, waitsFor } = periods;
+  if (stalls === 0) return undefined;
+  const cpu = stalledBy === undefined ? "a CPU that cannot be told" : `CPU ${stalledBy}`;
+  const still = waitsFor === undefined ? "" : ", and still is";
+  return `${flavour}: a grace period was held up by ${cpu}${still}; ${stalls} so far`;
 }
 
 /** The faults that the engine has raised, as failures. */
