@@ -120,6 +120,13 @@ export {
   torture_ticket,
 } from "./workload/locktorture";
 export {
+  torture_maps_mapper,
+  torture_maps_reader,
+  torture_tree_churner,
+  torture_tree_clear,
+  torture_tree_reader,
+} from "./workload/lookuptorture";
+export {
   rcu_area_init,
   rcu_read_qsbr,
   rcu_read_srcu,

@@ -82,8 +82,12 @@ export const FAULT_LOST_HIT = 9;
 export const FAULT_ORDER = 10;
 /** A reader held what a grace period had passed over. */
 export const FAULT_GRACE = 11;
+/** A lookup missed what was there throughout, found what never was, or something unfinished. */
+export const FAULT_LOOKUP = 12;
+/** A lookup without the lock answered from two moments at once. */
+export const FAULT_MIXED = 13;
 /** Number of fault words. */
-export const FAULTS = 12;
+export const FAULTS = 14;
 
 // -- Strategies ----------------------------------------------------------------------------------
 // One bit field an axis (design: the hit path and its strategies). On the hit path a strategy is a
@@ -382,6 +386,25 @@ export const CHURN_ERRORS = 72;
 export const CHURN_CHECKS = 76;
 /** Offset of the task a churn state calls its probes with. */
 export const CHURN_TASK = 28;
+
+// -- Torture of lookups (workload/lookuptorture.ts), offsets in its area -------------------------
+/** The host's words: inodes A and B; offset of the mapping in A, in B; address space; address and
+ *  bytes of the region; offset of the probe in the region; offset of the fixed key in A. */
+export const LOOKUP_INODES = 0;
+export const LOOKUP_PGOFFS = 8;
+export const LOOKUP_MM = 16;
+export const LOOKUP_VADDR = 20;
+export const LOOKUP_BYTES = 24;
+export const LOOKUP_INTO = 28;
+export const LOOKUP_KEY = 32;
+/** The engine's: see there. */
+export const LOOKUP_PHASE = 64;
+export const LOOKUP_LATEST = 128;
+export const LOOKUP_BELOW = 192;
+export const LOOKUP_SLOTS = 256;
+/** Keys that come and go, a power of two: offsets 0, 16, 32, ... */
+export const LOOKUP_KEYS = 64;
+export const LOOKUP_AREA_BYTES = 512;
 
 // -- Latency (workload/histogram.ts, workload/latency.ts) ----------------------------------------
 /** Offsets in a histogram: samples, their sum, the largest, i64 each; then i32: whether it records,

@@ -27,8 +27,8 @@ function analyze_insn(opcode: i32): i32 {
   return opcode == INSN_NOP || opcode == INSN_PUSH || opcode == INSN_RET ? 0 : EINVAL;
 }
 
-// The file's byte where the uprobe is.
-function original_insn(u: usize): i32 {
+/** The file's byte where the uprobe is. */
+export function original_insn(u: usize): i32 {
   // plain: neither the uprobe's key nor the file and its bytes ever change.
   const inode = <usize>load<u32>(u, UPROBE_INODE);
   const data = <usize>load<u32>(inode, INODE_DATA);

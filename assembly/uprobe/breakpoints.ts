@@ -178,9 +178,20 @@ function copied(table: usize, old: usize, places: i32): usize {
   return block;
 }
 
-// Puts a larger table in the place of `old`. 0: the arena is full.
-function grow(table: usize, mm: usize, old: usize): usize {
-  const places = old == 0 ? FIRST_PLACES : load<i32>(old, COUNT_PLACES) * 2;
+// How many places the next table needs: twice as many, unless at most half of those that may be
+// taken have a breakpoint. A program that maps at ever new addresses leaves places behind.
+function next_places(old: usize): i32 {
+  if (old == 0) return FIRST_PLACES;
+  const places = load<i32>(old, COUNT_PLACES);
+  let live = 0;
+  for (let place = old + PLACES; place < end_of(old); place += PLACE_BYTES) {
+    if (load32(place + UPROBE) != 0) live++;
+  }
+  return (live + 1) * 16 > places * 7 ? places * 2 : places;
+}
+
+// Puts a table of `places` in the place of `old`. 0: the arena is full.
+function grow(table: usize, mm: usize, old: usize, places: i32): usize {
   const block = copied(table, old, places); // F
   if (block == 0) return 0;
   store32(mm + MM_BREAKPOINTS, <i32>block); // G
@@ -205,10 +216,10 @@ export function add_breakpoint(table: usize, mm: usize, vaddr: u32, u: usize, co
   // At most seven eighths full: then the runs of taken places are short.
   let block = now;
   if (now == 0 || (load<i32>(now, TAKEN) + 1) * 8 > load<i32>(now, COUNT_PLACES) * 7) {
-    block = grow(table, mm, now);
+    block = grow(table, mm, now, next_places(now));
   }
   if (block == 0 || put(block, vaddr, u, count)) return;
-  block = grow(table, mm, block);
+  block = grow(table, mm, block, load<i32>(block, COUNT_PLACES) * 2);
   if (block != 0) put(block, vaddr, u, count);
 }
 

@@ -119,25 +119,36 @@ function handler_chain_percpu(u: usize, task: usize, mm: usize, vaddr: u32): i32
   return chain_in_section(PRESET_SPECULATIVE, u, task, mm, vaddr);
 }
 
-// find_active_uprobe_speculative: the uprobe, or 0 for "ask under mmap_lock": a negative answer
-// counts only there.
+/**
+ * find_active_uprobe_speculative: the uprobe, or 0 for "ask under mmap_lock": a negative answer
+ * counts only there. `pause`: units of delay between its loads, for torture; hits pass the constant
+ * 0, and nothing of it is left there.
+ */
 // @ts-ignore: decorator
 @inline
-function find_active_uprobe_speculative(table: usize, task: usize, mm: usize, vaddr: u32): usize {
+export function find_active_uprobe_speculative(
+  table: usize,
+  task: usize,
+  mm: usize,
+  vaddr: u32,
+  pause: i32,
+): usize {
   const seq = mmap_speculate_begin(mm);
   if ((seq & 1) != 0) return 0;
+  if (pause != 0) cpu_delay(pause);
   const map = map_lookup_speculative(mm, vaddr);
   if (map == 0) return 0;
   const inode = map_inode_speculative(map);
+  if (pause != 0) cpu_delay(pause);
   const u = find_uprobe_rcu(table, task, inode, map_offset_speculative(map, vaddr));
   return u != 0 && !mmap_speculate_retry(mm, seq) ? u : 0;
 }
 
 // What find_active_uprobe says instead of a uprobe, with no uprobe there.
 /** No trap byte any more: the instruction is to be executed again. */
-const GONE: usize = 0;
+export const GONE: usize = 0;
 /** A trap byte all the same. */
-const SWBP: usize = 1;
+export const SWBP: usize = 1;
 
 // find_active_uprobe under mmap_lock: a uprobe, GONE or SWBP. By strategy with a reference, or not.
 // @ts-ignore: decorator
@@ -167,7 +178,7 @@ function find_active_uprobe(
 }
 
 // Speculation did not answer: under mmap_lock, and counted.
-function find_active_uprobe_slow(table: usize, task: usize, mm: usize, vaddr: u32): usize {
+export function find_active_uprobe_slow(table: usize, task: usize, mm: usize, vaddr: u32): usize {
   store<i64>(task, load<i64>(task, TASK_FALLBACKS) + 1, TASK_FALLBACKS);
   return find_active_uprobe(PRESET_SPECULATIVE, table, task, mm, vaddr);
 }
@@ -180,7 +191,7 @@ function lookup(strategy: i32, table: usize, task: usize, mm: usize, vaddr: u32)
     return u != 0 ? u : find_active_uprobe_slow(table, task, mm, vaddr);
   }
   if ((strategy & LOOKUP_SPECULATIVE) != 0) {
-    const u = find_active_uprobe_speculative(table, task, mm, vaddr);
+    const u = find_active_uprobe_speculative(table, task, mm, vaddr, 0);
     return u != 0 ? u : find_active_uprobe_slow(table, task, mm, vaddr);
   }
   return find_active_uprobe(strategy, table, task, mm, vaddr);

@@ -179,13 +179,13 @@ export function table_tree(table: usize): usize {
 // Keys order by inode, then by offset.
 // @ts-ignore: decorator
 @inline
-function is_before(inode: usize, offset: i32, u: usize): bool {
+export function is_before(inode: usize, offset: i32, u: usize): bool {
   const other = <usize>load<u32>(u, UPROBE_INODE);
   return inode != other ? inode < other : offset < load<i32>(u, UPROBE_OFFSET);
 }
 // @ts-ignore: decorator
 @inline
-function is_key(inode: usize, offset: i32, u: usize): bool {
+export function is_key(inode: usize, offset: i32, u: usize): bool {
   return offset == load<i32>(u, UPROBE_OFFSET) && inode == <usize>load<u32>(u, UPROBE_INODE);
 }
 
@@ -255,7 +255,8 @@ function free_uprobe_slow(table: usize, u: usize): void {
 }
 
 function free_uprobe(table: usize, u: usize): void {
-  store<i32>(u, UPROBE_FREED_MAGIC, MAGIC);
+  // plain: nobody holds it. All of it is poison, MAGIC too, so that who still reads it notices.
+  memory.fill(u, <u8>UPROBE_FREED_MAGIC, UPROBE_BYTES);
   arena_free(<usize>load<u32>(table, TABLE_ARENA), u, UPROBE_BYTES);
   add32(table + TABLE_ALIVE, -1);
 }

@@ -3,7 +3,7 @@
 import type { PresetName } from "../harness/cases.js";
 import type { FormatName } from "../harness/format/names.js";
 
-export const TORTURE_NAMES = ["locks", "probes", "rcu"] as const;
+export const TORTURE_NAMES = ["locks", "probes", "lookup", "rcu"] as const;
 export const LIST_TOPICS = ["benches", "presets", "machines", "tables"] as const;
 /** Where a sweep can run. */
 export const RUNNER_NAMES = ["threads"] as const;

@@ -20,6 +20,8 @@ const FAULT_NAMES: readonly string[] = [
   "lost-hit",
   "order",
   "grace-period",
+  "lookup",
+  "mixed-lookup",
 ];
 
 /** Terms of the counting identity, summed over tasks or of one task. */

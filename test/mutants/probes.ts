@@ -235,8 +235,8 @@ export const mutants: readonly Mutant[] = [
       "      store<u8>(u, <u8>opcode, INSN);\n",
     kills: PROBES,
     unkillable:
-      "a hit reaches the uprobe by its trap byte, which is set after both; only a trap byte that " +
-      "an earlier uprobe of the key left would do, and unregister clears those first",
+      "the stores are neighbours on one line, and x86 keeps their order: torture lookup reads " +
+      "between them too rarely; insn-after-its-flag puts an unlock in between",
   },
   {
     name: "arena-without-lock",

@@ -6,6 +6,7 @@ import { hostLines } from "../../harness/format/header.js";
 import { describeHost, usableCpus } from "../../harness/host.js";
 import { oversubscription } from "../../harness/result.js";
 import { tortureLocks } from "../../harness/torture/locks.js";
+import { tortureLookup } from "../../harness/torture/lookup.js";
 import { tortureProbes } from "../../harness/torture/probes.js";
 import { tortureRcu } from "../../harness/torture/rcu.js";
 import { closingLine } from "../../harness/torture/run.js";
@@ -48,6 +49,7 @@ export async function runTorture(session: Session, options: TortureOptions): Pro
     const tests = {
       locks: () => tortureLocks(context, options.lock),
       probes: () => tortureProbes(context),
+      lookup: () => tortureLookup(context),
       rcu: () => tortureRcu(context),
     };
     const report = await tests[options.name]();
