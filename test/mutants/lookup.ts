@@ -3,6 +3,9 @@
 import type { Mutant } from "./types.js";
 
 const LOOKUP = "torture lookup";
+const HASH = "test engine/breakpoints";
+/** Long enough for every preset's round. */
+const PROBES_ALL = "torture probes --seconds 8";
 
 export const mutants: readonly Mutant[] = [
   // C1
@@ -142,7 +145,7 @@ export const mutants: readonly Mutant[] = [
     replace:
       "    const u = find_active_uprobe_speculative(table, task, mm, vaddr, 0);\n" +
       "    return u != 0 ? u : SWBP;",
-    kills: "torture probes --seconds 7",
+    kills: PROBES_ALL,
   },
   // C7
   {
@@ -204,5 +207,49 @@ export const mutants: readonly Mutant[] = [
     find: "    if (filter_chain(u, mm)) {\n",
     replace: "    if (!filter_chain(u, mm)) {\n",
     kills: LOOKUP,
+  },
+  // The hash of breakpoints (fastest)
+  {
+    name: "hash-count-stays-behind",
+    file: "uprobe/breakpoints.ts",
+    find: "  store64(place + COUNT, 0); // D\n  store32(place + UPROBE, 0); // E\n",
+    replace: "  store32(place + UPROBE, 0); // E\n",
+    kills: HASH,
+    unkillable: "the trap byte has gone before it, so nobody asks; the next one there sets its own",
+  },
+  {
+    name: "hash-sole-counter-of-two",
+    file: "uprobe/consumer.ts",
+    find: "    load32(c + CONSUMER_NEXT) == 0 &&\n",
+    replace: "",
+    kills: PROBES_ALL,
+  },
+  {
+    name: "hash-sole-counter-of-a-filter",
+    file: "uprobe/consumer.ts",
+    find: "    load<i32>(c, FILTER_TASK) == 0 &&\n",
+    replace: "",
+    kills: HASH,
+  },
+  {
+    name: "hash-sole-counter-of-a-limit",
+    file: "uprobe/consumer.ts",
+    find: "    load<u32>(c, FILTER_MM) == 0 &&\n    load<i32>(c, LIMITED) == 0\n",
+    replace: "    load<u32>(c, FILTER_MM) == 0\n",
+    kills: HASH,
+  },
+  {
+    name: "hash-mapping-leaves-its-places",
+    file: "uprobe/breakpoint.ts",
+    find: "  if (vma != 0 && has_hash(table)) uprobe_munmap(table, vma);\n",
+    replace: "",
+    kills: HASH,
+  },
+  {
+    name: "hash-only-grows",
+    file: "uprobe/breakpoints.ts",
+    find: "  return (live + 1) * 16 > places * 7 ? places * 2 : places;",
+    replace: "  return live >= 0 ? places * 2 : places;",
+    kills: HASH,
   },
 ];

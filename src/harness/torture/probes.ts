@@ -3,6 +3,8 @@
 // Rounds of about a second, alternating presets and roles, each on a freshly formatted engine:
 //   hitter   triggers one permanent probe. The oracle: missed 0, handled = triggers
 //   roamer   triggers all sites in random order. Only the identity is known, and: no SIGTRAP
+//   lone     triggers a probe that is no churner's, whose one consumer takes every hit: what
+//            fastest counts in its own loop. A guest beside it comes and goes, and must see its hits
 //   churner  registers and unregisters at random, checking each step (workload/churn.ts)
 // The housekeeper churns too, maps and unmaps the file, and checks the tree's rules in between. At
 // the end of a round all is taken back: no uprobe is left, and the arena's accounting is as before.
@@ -18,6 +20,9 @@ import type { TortureReport } from "./run.js";
 const SITES = 16;
 const FILE_BYTES = 4096;
 const ROUND_MS = 1000;
+/** Where the lone probe is: behind those that come and go. */
+const LONE_SITE = SITES * SITE_STRIDE;
+const GUEST_MS = 2;
 /** Task id of hitters: the permanent probe counts theirs only. */
 const HITTER_PID = 7;
 const ROAMER_PID = 8;
@@ -28,9 +33,9 @@ const MAPPINGS = 3;
 /** Where it is mapped for moments: below the others, so that their entries move. */
 const PASSING_VADDR = SITE_VADDR / 2;
 
-type Role = "hitter" | "roamer" | "churner";
+type Role = "hitter" | "lone" | "roamer" | "churner";
 /** Roles of CPU 0, 1, 2 ... in turn; shifted by one each round, so that two CPUs see them all. */
-const ROLES: readonly Role[] = ["hitter", "churner", "roamer", "churner"];
+const ROLES: readonly Role[] = ["hitter", "churner", "roamer", "churner", "lone"];
 
 interface Totals {
   calls: number;
@@ -47,7 +52,12 @@ interface Round {
   mm: number;
   sink: number;
   permanent: number;
+  /** The lone probe's consumer and sink, and the sink of its guests. */
+  lone: number;
+  loneSink: number;
+  guestSink: number;
   hitters: number[];
+  lones: number[];
   roamers: number[];
   churns: number[];
   /** Churn state of the housekeeper itself. */
@@ -68,8 +78,11 @@ async function setUp(
   }
   const sink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
   const permanent = await runner.command(abi.OP_REGISTER, inode, 0, sink, HITTER_PID, 0, 0);
-  const task = (pid: number, sites: number, salt: number) =>
-    runner.command(abi.OP_TASK_CREATE, mm, pid, SITE_VADDR, SITE_STRIDE, sites, seed + salt);
+  const loneSink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
+  const guestSink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
+  const lone = await runner.command(abi.OP_REGISTER, inode, LONE_SITE, loneSink);
+  const task = (pid: number, sites: number, salt: number, at = 0) =>
+    runner.command(abi.OP_TASK_CREATE, mm, pid, SITE_VADDR + at, SITE_STRIDE, sites, seed + salt);
   const churn = (salt: number) => {
     const vaddr = SITE_VADDR * (1 + ((salt + 1) % MAPPINGS));
     const at = [mm, inode, vaddr, 0, SITE_STRIDE, SITES];
@@ -80,7 +93,11 @@ async function setUp(
     mm,
     sink,
     permanent,
+    lone,
+    loneSink,
+    guestSink,
     hitters: [],
+    lones: [],
     roamers: [],
     churns: [],
     own: await churn(-1),
@@ -95,6 +112,10 @@ async function setUp(
       const hitter = await task(HITTER_PID, 1, cpu);
       round.hitters.push(hitter);
       round.jobs.push({ entry: triggerEntry(preset, false), args: [hitter] });
+    } else if (role === "lone") {
+      const own = await task(ROAMER_PID, 1, cpu, LONE_SITE);
+      round.lones.push(own);
+      round.jobs.push({ entry: triggerEntry(preset, false), args: [own] });
     } else {
       const roamer = await task(ROAMER_PID, SITES, cpu);
       round.roamers.push(roamer);
@@ -104,10 +125,33 @@ async function setUp(
   return round;
 }
 
+/** A consumer that comes to the lone probe and goes: every hit in between is also its own. */
+async function guest(runner: Runner, round: Round): Promise<string[]> {
+  const { memory } = runner;
+  const triggers = () => sumHits(round.lones.map((task) => memory.task(task))).triggers;
+  const hits = () => memory.sinkHits(round.guestSink, runner.cpus + 1).reduce((a, b) => a + b, 0);
+  const had = hits();
+  const at = [round.inode, LONE_SITE, round.guestSink];
+  const consumer = await runner.command(abi.OP_REGISTER, ...at);
+  await runner.command(abi.OP_SYNCHRONIZE); // then loops have written what they had counted
+  const from = triggers();
+  await new Promise((resolve) => setTimeout(resolve, GUEST_MS));
+  const made = triggers() - from - round.lones.length; // one each may just be on its way
+  await runner.command(abi.OP_UNREGISTER, consumer);
+  const seen = hits() - had;
+  return seen >= made ? [] : [`a second consumer saw ${seen} of ${made} hits`];
+}
+
 /** What the housekeeper does while the CPUs run: churn, map, look at the tree, unmap. */
-async function meanwhile(runner: Runner, round: Round, ended: () => boolean): Promise<number> {
+async function meanwhile(
+  runner: Runner,
+  round: Round,
+  ended: () => boolean,
+  failures: string[],
+): Promise<number> {
   let maps = 0;
-  while (!ended()) {
+  while (!ended() && failures.length === 0) {
+    if (round.lones.length > 0) failures.push(...(await guest(runner, round)));
     await runner.command(abi.OP_CHURN, round.own, CHURN_STEPS);
     await runner.command(abi.OP_MMAP, round.mm, round.inode, PASSING_VADDR, FILE_BYTES, 0);
     await runner.command(abi.OP_CHECK_TREE);
@@ -140,14 +184,16 @@ async function oneRound(
   const before = memory.arena();
   const round = await setUp(runner, preset, roles, (context.seed + salt * 7919) | 0);
   const busy = () => round.churns.every((state) => memory.load(state + abi.CHURN_REGISTERED) > 0);
+  const guests: string[] = [];
   await runWatched(context, round.jobs, ROUND_MS, {
     everybody: busy,
     meanwhile: async (ended) => {
-      totals.maps += await meanwhile(runner, round, ended);
+      totals.maps += await meanwhile(runner, round, ended, guests);
     },
   });
 
-  const failures = faultLines(runner, preset);
+  const failures = [...faultLines(runner, preset), ...guests.map((line) => `${preset}: ${line}`)];
+  const lone = sumHits(round.lones.map((task) => memory.task(task)));
   const hits = sumHits(round.hitters.map((task) => memory.task(task)));
   const roamed = sumHits(round.roamers.map((task) => memory.task(task)));
   const states = [...round.churns, round.own];
@@ -162,6 +208,12 @@ async function oneRound(
   expect(lost === 0, `the permanent probe missed ${lost} of ${hits.triggers} hits`);
   const counted = memory.sinkHits(round.sink, cpus + 1).reduce((a, b) => a + b, 0);
   expect(counted === hits.handled, `${hits.handled} hits handled, ${counted} in the consumer`);
+
+  const alone = memory.sinkHits(round.loneSink, cpus + 1).reduce((a, b) => a + b, 0);
+  expect(lone.triggers === lone.handled, `the lone probe missed ${lone.triggers - lone.handled}`);
+  expect(alone === lone.handled, `${lone.handled} hits of the lone probe, ${alone} counted`);
+  totals.calls += lone.triggers;
+  totals.hits += lone.handled;
 
   const churned = (offset: number) => states.reduce((sum, s) => sum + memory.load(s + offset), 0);
   const errors = churned(abi.CHURN_ERRORS);
@@ -189,12 +241,15 @@ async function takeDown(
     await runner.command(abi.OP_CHURN_DESTROY, state);
   }
   await runner.command(abi.OP_UNREGISTER, round.permanent);
+  await runner.command(abi.OP_UNREGISTER, round.lone);
   await runner.command(abi.OP_SYNCHRONIZE);
   const nodes = await runner.command(abi.OP_CHECK_TREE);
-  for (const task of [...round.hitters, ...round.roamers]) {
+  for (const task of [...round.hitters, ...round.lones, ...round.roamers]) {
     await runner.command(abi.OP_TASK_DESTROY, task);
   }
-  await runner.command(abi.OP_SINK_DESTROY, round.sink);
+  for (const sink of [round.sink, round.loneSink, round.guestSink]) {
+    await runner.command(abi.OP_SINK_DESTROY, sink);
+  }
   await runner.command(abi.OP_MM_DESTROY, round.mm);
   await runner.command(abi.OP_INODE_DESTROY, round.inode);
   const { alive, inTree } = memory.uprobes();
@@ -229,7 +284,9 @@ export async function tortureProbes(context: TortureContext): Promise<TortureRep
   const until = nowMs() + context.seconds * 1000;
   for (let round = 0; nowMs() < until && !interrupt.aborted && failures.length === 0; round++) {
     const preset = PRESET_NAMES[round % PRESET_NAMES.length] ?? "spinlock";
-    const shift = Math.floor(round / PRESET_NAMES.length);
+    // fastest begins with the role that is about it.
+    const first = preset === "fastest" ? ROLES.indexOf("lone") - 1 : 0;
+    const shift = first + Math.floor(round / PRESET_NAMES.length);
     const roles = Array.from(
       { length: cpus },
       (_, cpu) => ROLES[(cpu + shift) % ROLES.length] ?? "churner",
