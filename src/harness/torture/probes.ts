@@ -4,7 +4,7 @@
 //   hitter   triggers one permanent probe. The oracle: missed 0, handled = triggers
 //   roamer   triggers all sites in random order. Only the identity is known, and: no SIGTRAP
 //   lone     triggers a probe that is no churner's, whose one consumer takes every hit: what
-//            fastest counts in its own loop. A guest beside it comes and goes, and must see its hits
+//            fastest counts in its own loop. A guest beside it comes and goes, and sees its hits
 //   churner  registers and unregisters at random, checking each step (workload/churn.ts)
 // The housekeeper churns too, maps and unmaps the file, and checks the tree's rules in between. At
 // the end of a round all is taken back: no uprobe is left, and the arena's accounting is as before.
