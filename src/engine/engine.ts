@@ -39,6 +39,10 @@ export interface EngineStart extends RegionOptions {
   probesMax?: number;
   /** Bind CPU i's thread to the i-th CPU that this process may use. @default false */
   affinity?: boolean;
+  /** What CPUs and commands may take to end once they are asked to, ms. @default 10000 */
+  leaveLimitMs?: number;
+  /** The engine's module, for one of your own build. @default the one of this package */
+  wasm?: URL;
 }
 
 /** What one CPU does in a run. */

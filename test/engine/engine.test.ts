@@ -2,16 +2,18 @@
 // runs alone
 // time limit: 120 s
 
+import { pathToFileURL } from "node:url";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { Engine, type EngineStart } from "../../src/engine/engine.js";
 import { EngineMemory, identityGap, sumHits } from "../../src/engine/memory.js";
 import { PRESET_NAMES } from "../../src/engine/presets.js";
-import { sleep } from "../helpers/engine.js";
+import { sleep, WASM } from "../helpers/engine.js";
 import { CALL, HANDLER, MEMORY, wat } from "../helpers/user-module.js";
 
 const ADDRESS = 0x400000;
-const SMALL = { memoryBytes: 4 << 20 };
+const wasm = pathToFileURL(WASM);
+const SMALL = { memoryBytes: 4 << 20, wasm };
 
 async function withEngine(
   options: EngineStart,
@@ -141,7 +143,7 @@ test("a user's module handles hits and makes hits, in a heap of its own", async 
   const memory = EngineMemory.create(5 << 20);
   const HEAP = 4 << 20;
   const words = new Int32Array(memory.buffer, HEAP);
-  await withEngine({ cpus: 2, memory, bytes: HEAP }, async (engine) => {
+  await withEngine({ cpus: 2, memory, bytes: HEAP, wasm }, async (engine) => {
     const { file, tasks } = await mapped(engine);
     const constants = { env: { HEAP } };
     const module = await engine.load(COUNTING, { name: "counting", constants });
@@ -237,7 +239,7 @@ test("two engines of different presets and a user's heap run in one memory", asy
     { base: 3 * MIB + 4096, bytes: 2 * MIB, preset: "srcu" },
   ] as const;
   const engines = await Promise.all(
-    places.map((place) => Engine.start({ cpus: 2, memory, ...place })),
+    places.map((place) => Engine.start({ cpus: 2, memory, wasm, ...place })),
   );
   const running = engines.map(async (engine) => {
     const { file, tasks } = await mapped(engine);
