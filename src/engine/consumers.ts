@@ -86,7 +86,8 @@ export class Emitter extends Consumer {
 
   /**
    * At most `most` events that were not read yet, CPU after CPU; each CPU's in the order of its
-   * hits. CPUs go on meanwhile; what was read makes room.
+   * hits. With `most`, reads take turns in which CPU they begin with. CPUs go on meanwhile; what
+   * was read makes room.
    */
   read(most?: number): ProbeEvent[] {
     this.use();

@@ -41,6 +41,8 @@ export class EventRings {
   readonly #cpus: number;
   readonly #records: number;
   #read = 0;
+  /** The CPU that the next read begins with. */
+  #turn = 0;
 
   /** Of a sink of HANDLER_EMIT with a block for each of `cpus`. Only one may read it. */
   constructor(memory: EngineMemory, sink: number, cpus: number) {
@@ -52,11 +54,14 @@ export class EventRings {
 
   /**
    * At most `most` events that have not been read: CPU after CPU, each CPU's in the order of its
-   * hits. What is read makes room for new records.
+   * hits. The next read begins with the CPU after the one that `most` ended at, so that a busy CPU
+   * does not keep the others from being read. What is read makes room for new records.
    */
   read(most = Number.POSITIVE_INFINITY): ProbeEvent[] {
     const events: ProbeEvent[] = [];
-    for (let cpu = 0; cpu < this.#cpus; cpu++) {
+    for (let i = 0; i < this.#cpus && events.length < most; i++) {
+      const cpu = this.#turn;
+      this.#turn = (cpu + 1) % this.#cpus;
       const block = this.#block(cpu);
       const head = this.#memory.load(block + abi.EMIT_HEAD); // D
       let tail = this.#memory.load(block + abi.EMIT_TAIL);

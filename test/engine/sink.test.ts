@@ -88,6 +88,27 @@ test("a full ring loses the new hit, counts it, and has the old ones as they wer
   assert.equal(rings.counts(), { emitted: 9, lost: 3, read: 9, pending: 0 });
 });
 
+test("a CPU that is always ahead does not keep the others from being read", () => {
+  const { p, rings, task } = emitting(RECORDS, 0, { cpus: 2 });
+  const hit = (cpu: number, n: number) => p.call(cpu, "trigger_spinlock", task, n);
+  hit(1, 2);
+  const seen: number[][] = [];
+  for (let i = 0; i < 4; i++) {
+    hit(0, 2);
+    seen.push(rings.read(2).map(({ cpu }) => cpu));
+  }
+  assert.equal(
+    seen,
+    [
+      [0, 0],
+      [1, 1],
+      [0, 0],
+      [0, 0],
+    ],
+    "after CPU 1 it is the housekeeper's turn, which has none, then CPU 0's again",
+  );
+});
+
 test("a ring goes on behind the end of its numbers", () => {
   const { p, rings, task, sink } = emitting(2);
   const block = p.memory.load(sink + abi.SINK_AREA);
