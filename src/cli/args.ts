@@ -23,6 +23,8 @@ import {
   probesOption,
   secondsOption,
   seedOption,
+  siteBytesListOption,
+  siteBytesOption,
   trapNsOption,
   unique,
   wasmOption,
@@ -101,6 +103,7 @@ interface BenchValues {
   latency?: true;
   preset?: PresetName;
   probes: number;
+  siteBytes: number;
   trapNs: number;
   seed: number;
   wasm?: string;
@@ -121,6 +124,7 @@ function bench(program: Command, take: Take): Command {
     .option("-L, --latency", "also time one hit in some thousands")
     .addOption(presetOption("--preset <name>", preset))
     .addOption(probesOption())
+    .addOption(siteBytesOption())
     .addOption(trapNsOption())
     .addOption(seedOption().default(1))
     .addOption(wasmOption())
@@ -151,6 +155,7 @@ function benchOptions(given: string | undefined, values: BenchValues): BenchOpti
     verbose: values.verbose ?? false,
     latency: values.latency ?? false,
     probes: values.probes,
+    siteBytes: values.siteBytes,
     trapNs: values.trapNs,
     seed: values.seed,
     wasm: values.wasm ?? null,
@@ -162,6 +167,7 @@ interface SweepValues {
   cpus?: number[];
   on: "threads";
   probes: number[];
+  siteBytes: number[];
   trapNs: number;
   warmup?: number;
   duration?: number;
@@ -181,13 +187,14 @@ function sweep(program: Command, take: Take): Command {
   const cpus = new Option("--cpus <list>", counts);
   const formats = `one of ${FORMAT_NAMES.join(", ")}`;
   return subcommand(program, "sweep", about, SWEEP_HELP)
-    .argument("[name...]", "benches (default: uprobe-nop, beside its published table)")
+    .argument("[name...]", "benches (default: uprobe-nop, beside its published tables)")
     .addOption(presetListOption("--preset <a,b>", "strategies of uprobe benches (default: all)"))
     .addOption(cpus.argParser((text) => parseCpuList(text, "--cpus", CPUS_MAX)))
     .addOption(
       choiceOption("--on <where>", "where to run", "runner", RUNNER_NAMES).default("threads"),
     )
     .addOption(probesListOption())
+    .addOption(siteBytesListOption())
     .addOption(trapNsOption())
     .addOption(warmupOption("least warm-up of a run"))
     .addOption(durationOption("measured time of a run"))
@@ -212,6 +219,7 @@ function sweepOptions(given: readonly string[], values: SweepValues): SweepOptio
     cpus: values.cpus ?? null,
     on: values.on,
     probes: values.probes,
+    siteBytes: values.siteBytes,
     trapNs: values.trapNs,
     warmupSec: values.warmup ?? null,
     durationSec: values.duration ?? null,

@@ -3,7 +3,7 @@
 export const PROGRAM_HELP = `
 Examples:
   wasmprobe bench uprobe-nop -p 2          one run on two CPUs
-  wasmprobe sweep                          both presets, beside the published table
+  wasmprobe sweep                          all presets, beside the published tables
   wasmprobe torture locks --seconds 30     the locks' invariants under load
   wasmprobe list benches                   what can be measured
 `;
@@ -18,12 +18,14 @@ Examples:
 `;
 
 export const SWEEP_HELP = `
+Without names, all presets run beside the published tables of the steps they re-implement.
 Times that are not given are chosen so that the whole sweep ends within a minute.
 
 Examples:
   wasmprobe sweep uprobe-nop --preset spinlock,rwlock --cpus 1,2 --format kernel
   wasmprobe sweep uprobe-nop --trap-ns 250 --repeat 5 --format json --out new.json
   wasmprobe sweep uprobe-nop --compare old.json
+  wasmprobe sweep uprobe-nop --preset speculative,fastest --probes 1,1000 --site-bytes 16,64
   wasmprobe sweep lock-spinlock lock-qspinlock count-atomic --cpus 1-4
 `;
 

@@ -14,11 +14,13 @@ import {
   findPreset,
   hasLatency,
   plainName,
+  SITE_STRIDE,
   type PresetName,
 } from "../harness/cases.js";
 
 const SECONDS_MIN = 0.01;
 const PROBES = { option: "--probes", min: 1, max: 1_000_000 };
+const SITE_BYTES = { option: "--site-bytes", min: 1, max: 4096, unit: "bytes" };
 const TRAP_NS = { option: "--trap-ns", min: 0, max: 1_000_000, unit: "ns" };
 
 /** A whole number; `typed` is how errors call the option. */
@@ -42,6 +44,18 @@ export function probesListOption(): Option {
   return new Option("--probes <n,m>", "probes in the table")
     .default([1], "1")
     .argParser((text) => unique(text.split(",")).map((n) => parseWhole(n, PROBES)));
+}
+
+export function siteBytesOption(): Option {
+  return new Option("--site-bytes <n>", "from one probed site to the next, in bytes")
+    .default(SITE_STRIDE)
+    .argParser((text) => parseWhole(text, SITE_BYTES));
+}
+
+export function siteBytesListOption(): Option {
+  return new Option("--site-bytes <n,m>", "from one probed site to the next, in bytes")
+    .default([SITE_STRIDE], String(SITE_STRIDE))
+    .argParser((text) => unique(text.split(",")).map((n) => parseWhole(n, SITE_BYTES)));
 }
 
 export function trapNsOption(): Option {

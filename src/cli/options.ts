@@ -26,6 +26,8 @@ export interface BenchOptions {
   /** -L: also time a sample of all hits. */
   latency: boolean;
   probes: number;
+  /** Distance of two probed sites. */
+  siteBytes: number;
   trapNs: number;
   seed: number;
   /** Another engine binary (hidden: for mutants), or null. */
@@ -41,6 +43,8 @@ export interface SweepOptions {
   cpus: number[] | null;
   on: "threads";
   probes: number[];
+  /** Distances of two probed sites. */
+  siteBytes: number[];
   trapNs: number;
   /** Null where not given: chosen so that the sweep fits its time budget. */
   warmupSec: number | null;

@@ -29,6 +29,9 @@ export interface Case {
   readers?: string;
 }
 
+/** Distance of two probed sites where none is asked for, bytes: functions are often so aligned. */
+export const SITE_STRIDE = 16;
+
 /** What `bench` takes when no preset was named. */
 export const DEFAULT_PRESET: PresetName = "rwlock";
 

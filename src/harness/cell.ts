@@ -3,21 +3,24 @@
 import * as abi from "../engine/abi.js";
 import { strategyOf } from "../engine/presets.js";
 import type { Runner } from "../engine/runner.js";
-import { hasProbes } from "./cases.js";
+import { hasProbes, SITE_STRIDE } from "./cases.js";
 import { countCell, lockCell, rcuCell } from "./cells/counts.js";
-import { SITE_STRIDE, uprobeCell } from "./cells/hits.js";
+import { uprobeCell } from "./cells/hits.js";
 import type { Cell, CellSpec } from "./cells/types.js";
 import { graceCell, registrationCell } from "./cells/writers.js";
 import { delayUnits } from "./delay.js";
 
 export { RCU_KINDS } from "./cells/counts.js";
-export { SITE_STRIDE, SITE_VADDR, triggerEntry } from "./cells/hits.js";
+export { SITE_VADDR, siteBytesOf, triggerEntry } from "./cells/hits.js";
+export { SITE_STRIDE } from "./cases.js";
 export type { Cell, CellCounts, CellSpec } from "./cells/types.js";
 
-/** Bytes of memory that cells with up to so many probes and CPUs need. */
-export function cellMemoryBytes(probes: number, cpus: number): number {
-  // A uprobe and a consumer of three lines each, a site's text, and the file's copy of it.
-  return (16 << 20) + probes * (6 * abi.LINE + 2 * SITE_STRIDE) + cpus * 64 * 1024;
+/** Bytes of memory that cells with up to so many probes and CPUs, and sites so far apart, need. */
+export function cellMemoryBytes(probes: number, cpus: number, siteBytes = SITE_STRIDE): number {
+  // A uprobe and a consumer of three lines each, a site's text, and the file's copy of it; places
+  // of 16 bytes in the hash, at most 16/7 a breakpoint, and as many in tables it has outgrown.
+  const probe = 6 * abi.LINE + 2 * siteBytes + 80;
+  return (16 << 20) + probes * probe + cpus * 64 * 1024;
 }
 
 /** Formats the runner's engine for the cell and registers its probes. */

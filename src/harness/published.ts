@@ -90,6 +90,10 @@ export const TABLES: readonly TableInfo[] = [
 const PRESET_ROWS: Readonly<Record<string, { table: string; variant: string }>> = {
   spinlock: { table: "3-rwlock", variant: "before" },
   rwlock: { table: "3-rwlock", variant: "after" },
+  srcu: { table: "2-tasks-trace", variant: "before" },
+  "tasks-trace": { table: "2-tasks-trace", variant: "after" },
+  "mmap-lock": { table: "1-speculative", variant: "before" },
+  speculative: { table: "1-speculative", variant: "after" },
 };
 
 const parsed = new Map<string, readonly PublishedRow[]>();
@@ -146,4 +150,15 @@ export function publishedRow(
   cpus: number,
 ): PublishedRow | undefined {
   return publishedSeries(preset, bench).find((row) => row.cpus === cpus);
+}
+
+/**
+ * What a published row is compared with: the table's own "before" at the same CPU count. Two tables
+ * are of two machines, so that nothing follows from one against the other.
+ */
+export function publishedBefore(row: PublishedRow): PublishedRow | undefined {
+  if (row.variant === "before") return undefined;
+  return publishedTable(row.table).find(
+    (other) => other.variant === "before" && other.bench === row.bench && other.cpus === row.cpus,
+  );
 }

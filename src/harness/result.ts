@@ -5,6 +5,7 @@
 
 import * as v from "valibot";
 import { WasmprobeError } from "../base/errors.js";
+import { SITE_STRIDE } from "./cases.js";
 
 export const SWEEP_SCHEMA = "wasmprobe.sweep/1";
 
@@ -55,6 +56,8 @@ const keyFields = {
   cpus,
   /** Probes in the table; 0 where the bench has none. */
   probes: count,
+  /** Distance of two probed sites; 0 where the bench has none. Older files do not say: 16. */
+  siteBytes: v.optional(count, SITE_STRIDE),
   /** 0 is "raw". */
   trapNs: positive,
 };
@@ -104,6 +107,10 @@ const MeasuredSchema = v.object({
   handled: count,
   filtered: count,
   missed: v.record(v.string(), count),
+  /** Hits whose lookup ended under mmap_lock after all; benches of hits only. */
+  fallbacks: v.optional(count),
+  /** Searches of the tree that began again, since a writer came by; benches of hits only. */
+  retries: v.optional(count),
   /** A neighbour made workers share a core while this was measured. */
   sharedCore: v.boolean(),
   /** More workers than CPUs: "4:1". */
@@ -141,7 +148,10 @@ export type Latency = v.InferOutput<typeof LatencySchema>;
 export type UnmeasuredRun = v.InferOutput<typeof UnmeasuredSchema>;
 export type SweepRun = MeasuredRun | UnmeasuredRun;
 export type SweepResult = v.InferOutput<typeof ResultSchema>;
-export type RunKey = Pick<SweepRun, "bench" | "preset" | "on" | "cpus" | "probes" | "trapNs">;
+export type RunKey = Pick<
+  SweepRun,
+  "bench" | "preset" | "on" | "cpus" | "probes" | "siteBytes" | "trapNs"
+>;
 
 /** Reads a result from text; `source` names it in errors ("OLD.json"). */
 export function parseResult(json: string, source: string): SweepResult {
@@ -194,7 +204,16 @@ export function measuredRuns(result: SweepResult): MeasuredRun[] {
 /** The same text for the same bench under the same conditions. */
 export function runKey(run: RunKey): string {
   const { bench, preset, on, cpus: n, probes, trapNs } = run;
-  return JSON.stringify([bench, preset, on, n, probes, trapNs]);
+  return JSON.stringify([bench, preset, on, n, probes, distanceOf(run), trapNs]);
+}
+
+/** Distance of a run's sites, where there are two to be apart; else 0. */
+export function distanceOf({ probes, siteBytes }: Pick<RunKey, "probes" | "siteBytes">): number {
+  return probes > 1 ? siteBytes : 0;
+}
+
+export function distanceText(siteBytes: number): string {
+  return siteBytes === 1 ? "1 byte apart" : `${siteBytes} bytes apart`;
 }
 
 /** A run in words: "uprobe-nop rwlock, 2 cpus, 1 probe, raw". */
@@ -202,6 +221,8 @@ export function runTitle(run: RunKey): string {
   const name = run.preset === null ? run.bench : `${run.bench} ${run.preset}`;
   const parts = [name, run.cpus === 1 ? "1 cpu" : `${run.cpus} cpus`];
   if (run.probes > 0) parts.push(run.probes === 1 ? "1 probe" : `${run.probes} probes`);
+  const distance = distanceOf(run);
+  if (distance > 0 && distance !== SITE_STRIDE) parts.push(distanceText(distance));
   if (run.on !== "threads") parts.push(`on ${run.on}`);
   if (run.trapNs > 0) parts.push(`trap ${run.trapNs} ns`);
   else if (run.probes > 0) parts.push("raw");

@@ -10,9 +10,10 @@ import { lineOf, WasmprobeError } from "../base/errors.js";
 import { mean, sampleDeviation } from "../base/stats.js";
 import type { Runner } from "../engine/runner.js";
 import { type Case, type PresetName, findCase, hasProbes, HOST_CONTROL } from "./cases.js";
-import { type CellCounts, type CellSpec, setUpCell } from "./cell.js";
+import { type CellCounts, type CellSpec, setUpCell, SITE_STRIDE, siteBytesOf } from "./cell.js";
 import { latencyOf, type Recorded } from "./latency.js";
 import { type Interrupt, measure, type Measurement, type Sample } from "./measure.js";
+import { CONTROL_SHARE_MIN } from "./rounds.js";
 import {
   type MeasuredRun,
   oversubscription,
@@ -27,6 +28,8 @@ export interface SweepPlan {
   cpus: readonly number[];
   /** Probe counts; for uprobe benches only. */
   probes: readonly number[];
+  /** Distances of sites, bytes; with one probe there is none. @default SITE_STRIDE */
+  siteBytes?: readonly number[];
   trapNs: number;
   warmupSec: number;
   durationSec: number;
@@ -55,8 +58,6 @@ export interface SweepOutcome {
   error?: WasmprobeError;
 }
 
-/** Share of linear scaling that private counters must reach: 1.8 at two CPUs. */
-const CONTROL_SHARE_MIN = 0.9;
 const GROUP_TRIES = 3;
 const CONTROL_WARMUP_SEC = 0.05;
 const CONTROL_SEC = 0.2;
@@ -73,8 +74,13 @@ export function planCells(plan: SweepPlan): CellSpec[][] {
         return [{ bench, preset: null, cpus, probes: 0, trapNs: 0, seed }];
       }
       const presets = plan.presets.filter((preset) => bench.presets.includes(preset));
+      const { siteBytes: distances = [SITE_STRIDE] } = plan;
       return plan.probes.flatMap((probes) =>
-        presets.map((preset) => ({ bench, preset, cpus, probes, trapNs, seed })),
+        distances
+          .slice(0, probes > 1 ? distances.length : 1)
+          .flatMap((siteBytes) =>
+            presets.map((preset) => ({ bench, preset, cpus, probes, siteBytes, trapNs, seed })),
+          ),
       );
     }),
   );
@@ -228,6 +234,7 @@ export function keyOf(spec: CellSpec, on: string): RunKey {
     on,
     cpus: spec.cpus,
     probes: probed ? spec.probes : 0,
+    siteBytes: probed ? siteBytesOf(spec) : 0,
     trapNs: probed ? spec.trapNs : 0,
   };
 }
@@ -269,8 +276,9 @@ export function measuredRun(
   for (const { missed: one } of all.counts) {
     for (const [cause, n] of Object.entries(one)) missed[cause] = (missed[cause] ?? 0) + n;
   }
-  const sum = (term: "triggers" | "handled" | "filtered") =>
-    all.counts.reduce((total, counts) => total + counts[term], 0);
+  const sum = (term: "triggers" | "handled" | "filtered" | "fallbacks" | "retries") =>
+    all.counts.reduce((total, counts) => total + (counts[term] ?? 0), 0);
+  const lookups = all.counts.some((counts) => counts.fallbacks !== undefined);
   return {
     state: "measured",
     ...key,
@@ -284,6 +292,7 @@ export function measuredRun(
     handled: sum("handled"),
     filtered: sum("filtered"),
     missed,
+    ...(lookups ? { fallbacks: sum("fallbacks"), retries: sum("retries") } : {}),
     sharedCore: all.sharedCore,
     ...(label === undefined ? {} : { oversubscribed: label }),
     flat: all.flat,

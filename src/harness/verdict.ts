@@ -1,40 +1,52 @@
-// What a sweep over two presets showed, in words: how each scaled, which was faster, whether that
-// is more than noise, and what the published table saw at the same CPU counts. It says no more than
-// the figures do: on a busy host nothing is judged.
+// What a sweep over presets showed, in words: of two, how each scaled, which was faster, whether
+// that is more than noise, and what the published table saw at the same CPU counts; of more, see
+// ladder.ts. It says no more than the figures do: on a busy host nothing is judged.
 
 import { jointDeviation } from "../base/stats.js";
 import { formatRate, formatRatio } from "../base/units.js";
 import { HOST_CONTROL } from "./cases.js";
+import { conditionsOf, varyingAxes } from "./format/series.js";
 import { publishedRow, publishedSeries, type PublishedRow } from "./published.js";
-import { isMeasured, type MeasuredRun, type SweepRun } from "./result.js";
+import { ladderTexts, type Rung } from "./ladder.js";
+import { distanceOf, isMeasured, type MeasuredRun, type SweepRun } from "./result.js";
+import { cpusText, fasterThan, listText, NOISE_FACTOR, percent, rawNote } from "./words.js";
+import { runAt, trapClause } from "./words.js";
 
 /** What private counters must reach at two CPUs, or workers share a core. */
 export const CONTROL_SCALING_MIN = 1.8;
-/** Joint deviations that two means must be apart to count as different. */
-const NOISE_FACTOR = 2;
+/** More than this at two CPUs is no scaling: what ran on one was disturbed. */
+const CONTROL_SCALING_MAX = 2.2;
 
-interface Pair {
+/** What is compared: runs of one bench under the same conditions, by preset. */
+interface Comparison {
   bench: string;
-  /** The baseline and the one compared with it: "before" and "after". */
-  presets: [string, string];
-  runs: [MeasuredRun[], MeasuredRun[]];
+  /** The bench, with what tells these runs from others of it. */
+  subject: string;
+  /** In the order of the sweep: of two, the first is the baseline. */
+  rungs: Rung[];
 }
 
 /** The closing sentences of a sweep; one paragraph. */
 export function verdict(all: readonly SweepRun[]): string {
   const measured = all.filter(isMeasured);
-  const pair = pairOf(measured);
-  if (pair === undefined) return "Too little was measured to compare two presets.";
-  const common = commonCounts(pair);
-  const most = common.at(-1);
+  const comparison = comparisonOf(measured);
+  if (comparison === undefined) return "Too little was measured to compare two presets.";
+  const { bench, subject, rungs } = comparison;
+  const counts = commonCounts(rungs);
+  const most = counts.at(-1);
   if (most === undefined) {
-    const both = pair.presets.join(" and ");
-    return `${both} were not measured at the same CPU count: nothing to compare.`;
+    const names = listText(rungs.map((rung) => rung.preset));
+    return `${names} were not measured at the same CPU count: nothing to compare.`;
   }
-  const busy = busyText(measured, pair, most);
+  const busy = busyText(measured, comparison, most);
   if (busy !== undefined) return busy;
-  const sentences = [scalingText(pair, common, measured)];
-  const sides = [at(pair.runs[0], most), at(pair.runs[1], most)] as const;
+  const control = controlScaling(measured, most);
+  const [first, second, third] = rungs;
+  if (first === undefined || second === undefined) return "";
+  if (third !== undefined) return ladderTexts({ subject, rungs, counts, control }).join(" ");
+  const pair: Pair = { bench, subject, rungs: [first, second] };
+  const sentences = [scalingText(pair, counts, control)];
+  const sides = [runAt(first.runs, most), runAt(second.runs, most)] as const;
   if (sides[0] !== undefined && sides[1] !== undefined) {
     sentences.push(...winnerTexts(sides[0], sides[1]));
   }
@@ -42,38 +54,53 @@ export function verdict(all: readonly SweepRun[]): string {
   return sentences.join(" ");
 }
 
-function pairOf(runs: readonly MeasuredRun[]): Pair | undefined {
-  const first = runs.find((run) => run.preset !== null);
+interface Pair extends Comparison {
+  rungs: [Rung, Rung];
+}
+
+function comparisonOf(runs: readonly MeasuredRun[]): Comparison | undefined {
+  const hits = runs.filter((run) => run.preset !== null);
+  const [first] = hits;
   if (first === undefined) return undefined;
-  const { bench, probes, trapNs, on } = first;
-  const own = runs.filter(
-    (r) => r.bench === bench && r.probes === probes && r.trapNs === trapNs && r.on === on,
+  const fields = ["bench", "probes", "trapNs", "on"] as const;
+  const own = hits.filter(
+    (run) =>
+      distanceOf(run) === distanceOf(first) && fields.every((field) => run[field] === first[field]),
   );
-  const [a, b] = new Set(own.map((run) => run.preset).filter((p) => p !== null));
-  if (a === undefined || b === undefined) return undefined;
-  const of = (preset: string): MeasuredRun[] => own.filter((run) => run.preset === preset);
-  return { bench, presets: [a, b], runs: [of(a), of(b)] };
+  const presets = [...new Set(own.map((run) => run.preset).filter((p) => p !== null))];
+  if (presets.length < 2) return undefined;
+  const rungs = presets.map((preset) => ({
+    preset,
+    runs: own.filter((run) => run.preset === preset),
+  }));
+  // Of several tables in one result it is the first that is told; its conditions say which.
+  const conditions = conditionsOf(first, varyingAxes(hits));
+  const subject = [first.bench, ...conditions].join(", ");
+  return { bench: first.bench, subject: conditions.length > 0 ? `${subject},` : subject, rungs };
 }
 
-/** CPU counts that both presets were measured at; oversubscribed ones say nothing about scaling. */
-function commonCounts(pair: Pair): number[] {
-  const usable = pair.runs.map((runs) => runs.filter((run) => run.oversubscribed === undefined));
-  const [a = [], b = []] = usable.map((runs) => runs.map((run) => run.cpus));
-  return a.filter((cpus) => b.includes(cpus)).sort((x, y) => x - y);
-}
-
-function at(runs: readonly MeasuredRun[], cpus: number): MeasuredRun | undefined {
-  return runs.find((run) => run.cpus === cpus);
+/** CPU counts that all presets were measured at; oversubscribed ones say nothing about scaling. */
+function commonCounts(rungs: readonly Rung[]): number[] {
+  const [first = [], ...others] = rungs.map(({ runs }) =>
+    runs.filter((run) => run.oversubscribed === undefined).map((run) => run.cpus),
+  );
+  return first
+    .filter((cpus) => others.every((counts) => counts.includes(cpus)))
+    .sort((x, y) => x - y);
 }
 
 function controlScaling(runs: readonly MeasuredRun[], cpus: number): number | undefined {
   const control = runs.filter((run) => run.bench === HOST_CONTROL);
-  const [one, many] = [at(control, 1), at(control, cpus)];
+  const [one, many] = [runAt(control, 1), runAt(control, cpus)];
   if (cpus === 1 || one === undefined || many === undefined) return undefined;
   return many.mean / one.mean;
 }
 
-function busyText(all: readonly MeasuredRun[], pair: Pair, most: number): string | undefined {
+function busyText(
+  all: readonly MeasuredRun[],
+  comparison: Comparison,
+  most: number,
+): string | undefined {
   const why = "Nothing is judged, since the host is busy";
   const scaling = controlScaling(all, 2);
   if (scaling !== undefined && scaling < CONTROL_SCALING_MIN) {
@@ -82,80 +109,75 @@ function busyText(all: readonly MeasuredRun[], pair: Pair, most: number): string
       `at 2 cpus, where ${formatRatio(CONTROL_SCALING_MIN)} is the least that a free host shows.`
     );
   }
-  const shared = pair.runs.flat().some((run) => run.sharedCore && run.cpus === most);
+  if (scaling !== undefined && scaling > CONTROL_SCALING_MAX) {
+    return (
+      `${why}: private counters (${HOST_CONTROL}) seem to have scaled ${formatRatio(scaling)} ` +
+      `at 2 cpus, so that what was measured on 1 cpu had less than one.`
+    );
+  }
+  const { bench, rungs } = comparison;
+  const shared = rungs.some(({ runs }) => runAt(runs, most)?.sharedCore === true);
   if (!shared) return undefined;
-  return `${why}: workers shared a core while ${pair.bench} was measured at ${cpusText(most)}.`;
+  return `${why}: workers shared a core while ${bench} was measured at ${cpusText(most)}.`;
 }
 
-function scalingText(pair: Pair, counts: readonly number[], all: readonly MeasuredRun[]): string {
-  const { bench, presets, runs } = pair;
+function scalingText(
+  { subject, rungs }: Pair,
+  counts: readonly number[],
+  control: number | undefined,
+): string {
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
   if (least === most) {
-    const rates = presets.map((name, i) => `${name} ${rateAt(runs[i], most)}`);
+    const rates = rungs.map(({ preset, runs }) => `${preset} ${rateAt(runs, most)}`);
     return (
-      `At ${cpusText(most)}, ${bench} ran at ${rates.join(" and ")}; ` +
+      `At ${cpusText(most)}, ${subject} ran at ${rates.join(" and ")}; ` +
       `how they scale takes a second CPU count.`
     );
   }
-  const curves = presets.map((name, i) => {
-    const scaling = (at(runs[i] ?? [], most)?.mean ?? 0) / (at(runs[i] ?? [], least)?.mean ?? 1);
+  const curves = rungs.map(({ preset, runs }) => {
+    const scaling = (runAt(runs, most)?.mean ?? 0) / (runAt(runs, least)?.mean ?? 1);
     return (
-      `from ${rateAt(runs[i], least)} to ${rateAt(runs[i], most)} under ${name} ` +
+      `from ${rateAt(runs, least)} to ${rateAt(runs, most)} under ${preset} ` +
       `(${formatRatio(scaling)})`
     );
   });
-  const control = least === 1 ? controlScaling(all, most) : undefined;
   const beside =
-    control === undefined
+    control === undefined || least !== 1
       ? ""
       : `; private counters (${HOST_CONTROL}) scaled ${formatRatio(control)}`;
-  return `From ${cpusText(least)} to ${most}, ${bench} went ${curves.join(" and ")}${beside}.`;
+  return `From ${cpusText(least)} to ${most}, ${subject} went ${curves.join(" and ")}${beside}.`;
 }
 
-function rateAt(runs: readonly MeasuredRun[] | undefined, cpus: number): string {
-  return formatRate(at(runs ?? [], cpus)?.mean ?? 0);
+function rateAt(runs: readonly MeasuredRun[], cpus: number): string {
+  return formatRate(runAt(runs, cpus)?.mean ?? 0);
 }
 
 function winnerTexts(before: MeasuredRun, after: MeasuredRun): string[] {
   const [slow, fast] = before.mean <= after.mean ? [before, after] : [after, before];
-  const where = `At ${cpusText(after.cpus)}${trapText(after)}`;
-  const lead = percent(fast.mean / slow.mean - 1);
+  const where = `At ${cpusText(after.cpus)}${trapClause(after)}`;
   const joint = jointDeviation(before, after);
   const gap = fast.mean - slow.mean;
+  const won = `${where} ${fast.preset} was ${fasterThan(fast.mean / slow.mean)} ${slow.preset}`;
+  const note = fast === after ? [] : rawNote(before, after);
   if (joint === undefined) {
-    const than = `${where} ${fast.preset} was ${lead} faster than ${slow.preset}`;
-    const note = fast === after ? [] : rawNote(after);
-    return [`${than}, from single samples: how much of it is noise is unknown.`, ...note];
+    return [`${won}, from single samples: how much of it is noise is unknown.`, ...note];
   }
   if (gap <= NOISE_FACTOR * joint) {
+    const lead = percent(fast.mean / slow.mean - 1);
     const noise = `${where} ${before.preset} and ${after.preset} differ by ${lead}`;
-    return [`${noise}, which is within the noise: neither won.`, ...rawNote(after)];
+    return [`${noise}, which is within the noise: neither won.`, ...rawNote(before, after)];
   }
   const times = joint === 0 ? "" : ` (${(gap / joint).toFixed(0)} joint deviations)`;
-  const won = `${where} ${fast.preset} was ${lead} faster than ${slow.preset}`;
-  const note = fast === after ? [] : rawNote(after);
   return [`${won}, more than the noise${times}.`, ...note];
 }
 
-function trapText(run: MeasuredRun): string {
-  return run.trapNs === 0 ? ", raw," : `, with ${run.trapNs} ns per exception,`;
-}
-
-/** Why a reader of the published table need not be surprised. */
-function rawNote(run: MeasuredRun): string[] {
-  if (run.preset !== "rwlock" || run.trapNs > 0 || run.cpus !== 2) return [];
-  return [
-    "Raw, at two CPUs, the reader-writer lock need not win: its readers still write the lock " +
-      "word, and nothing but the hit itself lies between two of them. The published gain was " +
-      "measured with the cost of an exception in between (try --trap-ns 250).",
-  ];
-}
-
 function publishedTexts(pair: Pair, most: number): string[] {
-  const { bench, presets } = pair;
+  const { bench, rungs } = pair;
+  const presets = [rungs[0].preset, rungs[1].preset] as const;
   const rows = (cpus: number): [PublishedRow, PublishedRow] | undefined => {
     const [a, b] = presets.map((preset) => publishedRow(preset, bench, cpus));
-    return a === undefined || b === undefined ? undefined : [a, b];
+    // Rows of two tables are of two machines.
+    return a === undefined || b === undefined || a.table !== b.table ? undefined : [a, b];
   };
   const counts = publishedSeries(presets[0], bench).map((row) => row.cpus);
   const shared = counts.filter((cpus) => rows(cpus) !== undefined);
@@ -175,7 +197,7 @@ function publishedTexts(pair: Pair, most: number): string[] {
     `The published table (${found[0].table}, another machine)${missing} saw at ` +
     `${cpusText(nearest)} ${scaling}${presets[1]} ${leadText(gainOf(found))}`;
   const peak = `; its largest gain, ${percent(best.gain - 1)}, came at ${cpusText(best.cpus)}`;
-  return [`${sentence}${best.cpus > nearest ? peak : ""}.`];
+  return [`${sentence}${best.cpus > nearest && best.gain > 1 ? peak : ""}.`];
 }
 
 function gainOf(rows: [PublishedRow, PublishedRow] | undefined): number {
@@ -184,12 +206,4 @@ function gainOf(rows: [PublishedRow, PublishedRow] | undefined): number {
 
 function leadText(gain: number): string {
   return gain >= 1 ? `ahead by ${percent(gain - 1)}` : `behind by ${percent(1 / gain - 1)}`;
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
-}
-
-function cpusText(cpus: number): string {
-  return cpus === 1 ? "1 cpu" : `${cpus} cpus`;
 }

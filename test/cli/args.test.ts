@@ -21,6 +21,7 @@ const BENCH = {
   verbose: false,
   latency: false,
   probes: 1,
+  siteBytes: 16,
   trapNs: 0,
   seed: 1,
   wasm: null,
@@ -33,6 +34,7 @@ const SWEEP = {
   cpus: null,
   on: "threads",
   probes: [1],
+  siteBytes: [16],
   trapNs: 0,
   warmupSec: null,
   durationSec: null,
@@ -117,14 +119,15 @@ test("sweep leaves open what was not asked for", () => {
 test("sweep takes lists of benches, presets, CPU counts and probes", () => {
   const line =
     "sweep uprobe-nop trig-uprobe-ret uprobe-nop --preset rwlock,spinlock,rwlock --cpus 1-3,8 " +
-    "--probes 1,1000 --trap-ns 250 -w 0.2 -d 1 --repeat 5 --seed 7 --format kernel " +
-    "--out new.json --compare old.json -a -q --on threads";
+    "--probes 1,1000 --site-bytes 16,64,16 --trap-ns 250 -w 0.2 -d 1 --repeat 5 --seed 7 " +
+    "--format kernel --out new.json --compare old.json -a -q --on threads";
   assert.equal(parse(line), {
     ...SWEEP,
     names: ["uprobe-nop", "uprobe-ret"],
     presets: ["rwlock", "spinlock"],
     cpus: [1, 2, 3, 8],
     probes: [1, 1000],
+    siteBytes: [16, 64],
     trapNs: 250,
     warmupSec: 0.2,
     durationSec: 1,
@@ -224,6 +227,8 @@ test("a wrong value is one line that names the valid ones", () => {
     "sweep --cpus 0": "--cpus 0: it starts below 1; valid are numbers and ranges within 1..256",
     "sweep --cpus 1000": "--cpus 1000: it goes beyond 256",
     "sweep --repeat 0": "--repeat 0: valid are whole numbers 1..1000",
+    "sweep --site-bytes 16,0": "--site-bytes 0: valid are whole numbers 1..4096",
+    "bench uprobe-nop --site-bytes 5000": "--site-bytes 5000",
     "sweep --probes 1,0": "--probes 0: valid are whole numbers 1..1000000",
     "sweep --out=": '--out "": valid is the path of a file',
     "torture locks --seconds 0": "--seconds 0: valid are numbers 0.01..3600 (seconds)",

@@ -10,13 +10,13 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { csvLine } from "../../src/base/csv.js";
 import { VERSION } from "../../src/base/version.js";
-import { CASES, PRESET_NAMES } from "../../src/harness/cases.js";
+import { CASES, HOST_CONTROL, PRESET_NAMES } from "../../src/harness/cases.js";
 import { CSV_COLUMNS, LATENCY_COLUMNS } from "../../src/harness/format/csv.js";
 import { parseKernelLine } from "../../src/harness/format/kernel.js";
 import { identityHolds, measuredRuns, parseResult } from "../../src/harness/result.js";
 import { LOCK_TEST_NAMES } from "../../src/harness/torture/names.js";
 import { nodePlatform } from "../../src/platform/node.js";
-import { good } from "../helpers/cli.js";
+import { good, run as runLine } from "../helpers/cli.js";
 import { testIf } from "../helpers/skip.js";
 
 const dir = mkdtempSync(join(tmpdir(), "cli-"));
@@ -147,6 +147,33 @@ test("sweep as json: valid, every planned run, and the identity in each", async 
   assert.is(stderr, "");
 });
 
+test("sweep of many probes at several distances: each a run, all of them hit", async () => {
+  const args = "sweep uprobe-nop --preset speculative,fastest --cpus 2 --probes 1,20000";
+  const { stdout } = await good(`${args} --site-bytes 16,64 -w 0.02 -d 0.05 -q --format json`);
+  const runs = measuredRuns(parseResult(stdout, "stdout"));
+  assert.equal(
+    runs.map((run) => `${run.preset} ${run.probes} ${run.siteBytes}`),
+    [1, 20_000].flatMap((probes) =>
+      (probes === 1 ? [16] : [16, 64]).flatMap((siteBytes) =>
+        ["speculative", "fastest"].map((preset) => `${preset} ${probes} ${siteBytes}`),
+      ),
+    ),
+  );
+  for (const run of runs) {
+    assert.ok(identityHolds(run), JSON.stringify(run));
+    assert.equal([run.missed, typeof run.fallbacks, typeof run.retries], [{}, "number", "number"]);
+  }
+});
+
+test("more probes and distance than an engine can hold are one line with the numbers", async () => {
+  const { code, stdout, stderr } = await runLine(
+    "bench uprobe-nop --probes 1000000 --site-bytes 4096 -q",
+  );
+  assert.is.not(code, 0);
+  assert.is(stdout, "");
+  assert.match(stderr, /^wasmprobe: .*1000000.*8\.\d GiB.*at most 2\.0 GiB\n$/);
+});
+
 test("sweep of grace periods: latencies and readers in json, csv and kernel format", async () => {
   const args = `sweep gp-srcu gp-qsbr count-atomic --cpus 1,2 --repeat 2 -w 0.02 -d 0.05 -q`;
   const { stdout } = await good(`${args} --format json`);
@@ -217,11 +244,10 @@ test("sweep as kernel, csv, markdown and table: the same rows", async () => {
   assert.match(table.stderr, /^\[1\/\d\] uprobe-nop spinlock, 1 cpu/m, "progress is no result");
 });
 
-test("sweep without a name: both presets beside the published table, and a sentence", async () => {
+test("sweep without a name: all presets beside the published tables, and a sentence", async () => {
   const { stdout } = await good("sweep --cpus 1,2 -w 0.02 -d 0.05 -q");
-  for (const word of ["spinlock", "rwlock", "count-percpu", "3-rwlock"]) {
-    assert.match(stdout, word);
-  }
+  const tables = ["1-speculative", "2-tasks-trace", "3-rwlock"];
+  for (const word of [...PRESET_NAMES, HOST_CONTROL, ...tables]) assert.match(stdout, word);
   assert.match(stdout, /From 1 cpu to 2|Nothing is judged/);
 });
 

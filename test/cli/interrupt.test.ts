@@ -69,7 +69,9 @@ test("bench: a second run of the same after Ctrl-C finds nothing in its way", as
 });
 
 test("sweep: Ctrl-C keeps the runs that were measured, as a valid result", async () => {
-  const line = "sweep count-atomic lock-mutex uprobe-nop --cpus 1 -w 0.05 -d 1 --format json";
+  const line =
+    "sweep count-atomic lock-mutex uprobe-nop --preset spinlock,rwlock --cpus 1 -w 0.05 -d 1 " +
+    "--format json";
   const ended = await interrupt(line, /^\[3\/4\] /m);
   checkEnd(ended);
   const result = parseResult(ended.stdout, "stdout");
@@ -84,7 +86,8 @@ test("sweep: Ctrl-C keeps the runs that were measured, as a valid result", async
 });
 
 test("sweep: Ctrl-C before anything was measured is a table without figures", async () => {
-  const ended = await interrupt("sweep uprobe-nop --cpus 1 -w 60 -d 60", /^\[1\/2\] /m);
+  const line = "sweep uprobe-nop --preset spinlock,rwlock --cpus 1 -w 60 -d 60";
+  const ended = await interrupt(line, /^\[1\/2\] /m);
   checkEnd(ended);
   assert.match(ended.stdout, /interrupted/);
 });

@@ -6,7 +6,8 @@ import * as assert from "uvu/assert";
 import { WasmprobeError, type ErrorCode } from "../../src/base/errors.js";
 import * as abi from "../../src/engine/abi.js";
 import { strategyOf } from "../../src/engine/presets.js";
-import { CASES, type Case, findCase, type PresetName } from "../../src/harness/cases.js";
+import { CASES, type Case, findCase, PRESET_NAMES } from "../../src/harness/cases.js";
+import type { PresetName } from "../../src/harness/cases.js";
 import { type Cell, cellMemoryBytes, type CellSpec, setUpCell } from "../../src/harness/cell.js";
 import { identityHolds } from "../../src/harness/result.js";
 import { messageOf } from "../helpers/throws.js";
@@ -223,11 +224,35 @@ test("hits are progress, triggers without a handler are drops and have a cause",
     handled: 2 * N,
     filtered: 2,
     missed: { "no-probe": 5 },
+    fallbacks: 0,
+    retries: 0,
   });
 });
 
 function add64(solo: Solo, address: number, n: number): void {
   Atomics.add(solo.memory.i64, address >> 3, BigInt(n));
+}
+
+test("fallbacks and retries of lookups are counted, and are no terms of the identity", async () => {
+  const { cell, solo } = await ran(specOf("uprobe-nop", { cpus: 2 }));
+  const task = cell.jobs[1]?.args[0] as number;
+  add64(solo, task + abi.TASK_FALLBACKS, 3);
+  add64(solo, task + abi.TASK_RETRIES, 4);
+  const { handled, fallbacks, retries } = cell.counts();
+  assert.equal([handled, fallbacks, retries], [2 * N, 3, 4]);
+});
+
+for (const siteBytes of [1, 16, 64, 4096]) {
+  test(`sites ${siteBytes} bytes apart: all are probed, all are hit, in every preset`, async () => {
+    for (const preset of PRESET_NAMES) {
+      const probes = 50;
+      const memoryBytes = cellMemoryBytes(probes, 1, siteBytes);
+      const spec = specOf("uprobe-nop", { preset, probes, siteBytes });
+      const { cell, solo } = await ran(spec, new Solo({ memoryBytes }));
+      const { triggers, handled } = cell.counts();
+      assert.equal([triggers, handled, solo.memory.uprobes().inTree], [N, N, probes], preset);
+    }
+  });
 }
 
 for (const [what, offset, gap] of [

@@ -1,7 +1,9 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { PRESET_NAMES } from "../../src/harness/cases.js";
 import {
   TABLES,
+  publishedBefore,
   publishedRow,
   publishedSeries,
   publishedTable,
@@ -55,6 +57,32 @@ test("rates are read as operations per second", () => {
     perCpu: 0.891e6,
     quality: "exact",
   });
+});
+
+test("each preset that re-implements a published step stands beside its own table", () => {
+  const beside = PRESET_NAMES.map((preset) => {
+    const row = publishedRow(preset, "uprobe-nop", 2);
+    return `${preset}: ${row === undefined ? "-" : `${row.table} ${row.variant} ${row.mean}`}`;
+  });
+  assert.equal(beside, [
+    "spinlock: 3-rwlock before 1656000",
+    "rwlock: 3-rwlock after 2279000",
+    "srcu: 2-tasks-trace before 4125000",
+    "tasks-trace: 2-tasks-trace after 4271000",
+    "mmap-lock: 1-speculative before 5456000",
+    "speculative: 1-speculative after 6701000",
+    "fastest: -",
+  ]);
+});
+
+test("the before of a row is of its own table and CPU count, where there is one", () => {
+  const before = (preset: string, cpus: number) => {
+    const row = publishedRow(preset, "uprobe-nop", cpus);
+    return row === undefined ? undefined : publishedBefore(row);
+  };
+  assert.is(before("speculative", 80), publishedRow("mmap-lock", "uprobe-nop", 80));
+  assert.is(before("rwlock", 16), undefined, "the missing line");
+  assert.is(before("srcu", 2), undefined, "it is the before");
 });
 
 test("the spinlock series has 19 rows and none at 16 CPUs, the rwlock series all 20", () => {

@@ -43,6 +43,30 @@ test("JSON of another schema is one line that names both", () => {
   );
 });
 
+test("a file from before distances were told is of sites 16 bytes apart", () => {
+  const more = { probes: 1000, siteBytes: 16, fallbacks: 3, retries: 4 };
+  const result = resultOf([measured("uprobe-nop", "fastest", 2, 8e6, more)]);
+  const old = JSON.parse(formatJson(result));
+  assert.equal(old.runs[0].siteBytes, 16);
+  for (const field of ["siteBytes", "fallbacks", "retries"]) delete old.runs[0][field];
+  const [run] = measuredRuns(parseResult(JSON.stringify(old), "old.json"));
+  const [now] = measuredRuns(result);
+  if (run === undefined || now === undefined) throw new Error("no run");
+  assert.is(runKey(run), runKey(now));
+  assert.is.not(runKey(run), runKey({ ...now, siteBytes: 64 }));
+  assert.is(run.fallbacks, undefined, "what was not counted is not 0");
+  assert.is(
+    runTitle({ ...now, siteBytes: 64 }),
+    "uprobe-nop fastest, 2 cpus, 1000 probes, 64 bytes apart, raw",
+  );
+  assert.is(runTitle(now), "uprobe-nop fastest, 2 cpus, 1000 probes, raw");
+});
+
+test("with one probe there is no distance: runs are the same whatever was asked for", () => {
+  const run = measured("uprobe-nop", "fastest", 2, 8e6);
+  assert.is(runKey(run), runKey({ ...run, siteBytes: 64 }));
+});
+
 test("a damaged result is one line with the path of the damage", () => {
   const damaged = JSON.parse(formatJson(resultOf(RUNS)));
   damaged.runs[1].mean = "fast";

@@ -101,6 +101,21 @@ test("plan: cells of one CPU count together; presets and probes for uprobe bench
   assert.is(sweepSteps({ ...plan, repeat: 3 }), 2 * 5 * 3);
 });
 
+test("plan: distances of sites are an axis of runs with more than one probe", () => {
+  const plan = planOf(["uprobe-nop", "count-atomic"], {
+    presets: ["fastest"],
+    probes: [1, 100],
+    siteBytes: [16, 64],
+  });
+  assert.equal(
+    planCells(plan)
+      .flat()
+      .map((cell) => `${cell.bench.name} ${cell.probes} ${cell.siteBytes}`),
+    ["uprobe-nop 1 16", "uprobe-nop 100 16", "uprobe-nop 100 64", "count-atomic 0 undefined"],
+  );
+  assert.is(sweepSteps(plan), 4);
+});
+
 test("a run's rate is over all CPUs; min and max are its slowest and fastest worker", async () => {
   const setup = new Setup();
   setup.machine.rate = (entry, cpu) => (entry === "count_percpu" ? 1000 : 300 + 100 * cpu);

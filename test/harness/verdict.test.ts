@@ -70,6 +70,13 @@ test("on a busy host nothing is judged", () => {
   assert.not.match(text, "faster");
 });
 
+test("a control that scales by more than there is was disturbed on one CPU", () => {
+  const text = verdict(presetRuns(rates(RWLOCK_WINS), 2, 3.3));
+  assert.match(text, "Nothing is judged, since the host is busy");
+  assert.match(text, "seem to have scaled 3.30x at 2 cpus");
+  assert.not.match(text, "faster");
+});
+
 test("rows measured on a shared core are not judged either", () => {
   const text = verdict(presetRuns(rates(RWLOCK_WINS), 2, 1.98, { sharedCore: true }));
   assert.match(text, "Nothing is judged");
@@ -105,6 +112,100 @@ test("an interrupted sweep is judged by what both presets were measured at", () 
   const apart = [measured("uprobe-nop", "spinlock", 1, 1), measured("uprobe-nop", "rwlock", 2, 1)];
   assert.match(verdict(apart), "not measured at the same CPU count");
   assert.is(verdict([]), "Too little was measured to compare two presets.");
+});
+
+const LADDER = {
+  spinlock: [31e6, 5e6],
+  rwlock: [31e6, 4e6],
+  srcu: [20e6, 8e6],
+  "tasks-trace": [35e6, 8.1e6],
+  "mmap-lock": [36e6, 12e6],
+  speculative: [40e6, 79e6],
+  fastest: [900e6, 1800e6],
+} as const;
+
+test("of three presets or more: under which further CPUs helped, and under which not", () => {
+  assert.match(
+    verdict(presetRuns(LADDER)),
+    "From 1 cpu to 2, uprobe-nop gained under speculative (1.98x) and fastest (2.00x); it lost " +
+      "under spinlock (0.16x), rwlock (0.13x), srcu (0.40x), tasks-trace (0.23x) and mmap-lock " +
+      "(0.33x); private counters (count-percpu) scaled 1.98x.",
+  );
+  const level = { ...LADDER, speculative: [40e6, 40.1e6] } as const;
+  assert.match(
+    verdict(presetRuns(level)),
+    "gained under fastest (2.00x); it lost under spinlock (0.16x), rwlock (0.13x), srcu (0.40x), " +
+      "tasks-trace (0.23x) and mmap-lock (0.33x); it stayed within the noise under speculative",
+  );
+});
+
+test("each step of the ladder is told against the one before, noise as noise", () => {
+  const text = verdict(presetRuns(LADDER));
+  assert.match(
+    text,
+    "At 2 cpus, raw, step by step: rwlock ran at 0.80x of spinlock, srcu ran at 2.00x of rwlock, " +
+      "tasks-trace ran at 1.01x of srcu (within the noise), mmap-lock ran at 1.48x of " +
+      "tasks-trace, speculative ran at 6.58x of mmap-lock, fastest ran at 22.78x of speculative.",
+  );
+  assert.match(text, "In the lead by more than the noise: fastest, with 1.80G/s.");
+  assert.match(text, "Raw, at two CPUs, the reader-writer lock need not win");
+});
+
+test("a ladder whose top is within the noise has no leader", () => {
+  const text = verdict(presetRuns({ ...LADDER, fastest: [40e6, 79.5e6] }));
+  assert.match(text, "None leads: fastest and speculative differ by no more than the noise.");
+  assert.not.match(text, "In the lead");
+  const upside = verdict(presetRuns({ ...LADDER, fastest: [40e6, 60e6] }));
+  assert.match(upside, "fastest ran at 0.76x of speculative");
+  assert.match(upside, "In the lead by more than the noise: speculative");
+});
+
+test("a ladder in which the rwlock wins has no excuse for it", () => {
+  const text = verdict(presetRuns({ ...LADDER, rwlock: [31e6, 7e6] }));
+  assert.match(text, "rwlock ran at 1.40x of spinlock");
+  assert.not.match(text, "need not win");
+});
+
+test("published steps are told where both sides were measured, each in its own table", () => {
+  assert.match(
+    verdict(presetRuns(LADDER)),
+    "The published tables, of other machines and with real exceptions, saw at 2 cpus rwlock at " +
+      "1.38x of spinlock (here 0.80x), tasks-trace at 1.04x of srcu (here 1.01x) and " +
+      "speculative at 1.23x of mmap-lock (here 6.58x).",
+  );
+  const { srcu, fastest, speculative } = LADDER;
+  assert.not.match(verdict(presetRuns({ srcu, fastest, speculative })), "published");
+});
+
+test("single samples leave the noise of a ladder unknown", () => {
+  const text = verdict(presetRuns(LADDER, 2, 1.98, { stddev: null }));
+  assert.match(text, "went, noise unknown, under spinlock (0.16x)");
+  assert.match(text, "rwlock ran at 0.80x of spinlock (noise unknown)");
+  assert.match(text, "The highest figure is fastest's; single samples do not tell");
+});
+
+test("a ladder on a busy host, or of one CPU count, is not judged beyond that", () => {
+  assert.match(verdict(presetRuns(LADDER, 2, 1.2)), "Nothing is judged, since the host is busy");
+  const one = presetRuns(LADDER).filter((run) => run.cpus === 1);
+  const text = verdict(one);
+  assert.match(text, "uprobe-nop was measured at 1 cpu only: how it scales takes a second CPU");
+  assert.match(text, "At 1 cpu, raw, step by step: rwlock ran at 1.00x of spinlock (within");
+});
+
+test("two presets of two tables are not told a published gain: it would be of two machines", () => {
+  const { srcu, speculative } = LADDER;
+  const text = verdict(presetRuns({ srcu, speculative }));
+  assert.match(text, "speculative was 9.9 times as fast as srcu");
+  assert.not.match(text, "published");
+});
+
+test("of several tables in one result, the conditions say which is told", () => {
+  const { speculative, fastest } = LADDER;
+  const of = (more: object) => presetRuns({ speculative, fastest }, 2, 1.98, more).slice(0, 4);
+  const runs = [...of({ probes: 1 }), ...of({ probes: 100, siteBytes: 64 })];
+  assert.match(verdict(runs), "From 1 cpu to 2, uprobe-nop, 1 probe, went from 40.0M/s");
+  const apart = [16, 64].flatMap((siteBytes) => of({ probes: 100, siteBytes }));
+  assert.match(verdict(apart), "uprobe-nop, 16 bytes apart, went");
 });
 
 test.run();

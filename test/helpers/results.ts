@@ -30,6 +30,7 @@ export function measured(
     on: "threads",
     cpus,
     probes: preset === null ? 0 : 1,
+    siteBytes: preset === null ? 0 : 16,
     trapNs: 0,
     mean,
     stddev: mean * 0.01,
@@ -61,7 +62,8 @@ export function timed(bench: string, cpus: number, more: Partial<MeasuredRun> = 
 
 export function interrupted(bench: string, preset: string | null, cpus: number): SweepRun {
   const probes = preset === null ? 0 : 1;
-  const key = { bench, preset, on: "threads", cpus, probes, trapNs: 0 };
+  const siteBytes = 16 * probes;
+  const key = { bench, preset, on: "threads", cpus, probes, siteBytes, trapNs: 0 };
   return { state: "interrupted", ...key, reason: "interrupted" };
 }
 
@@ -76,19 +78,17 @@ export function resultOf(runs: SweepRun[], more: Partial<SweepResult> = {}): Swe
   };
 }
 
-/** Both presets at 1 and `most` CPUs, and the control scaling by `control`. */
+/** Each preset at 1 and `most` CPUs, and the control scaling by `control`. */
 export function presetRuns(
-  rates: { spinlock: [number, number]; rwlock: [number, number] },
+  rates: Readonly<Record<string, readonly [number, number]>>,
   most = 2,
   control = most * 0.99,
   more: Partial<MeasuredRun> = {},
 ): MeasuredRun[] {
-  const { spinlock, rwlock } = rates;
+  const presets = Object.entries(rates);
   return [
-    measured("uprobe-nop", "spinlock", 1, spinlock[0], more),
-    measured("uprobe-nop", "rwlock", 1, rwlock[0], more),
-    measured("uprobe-nop", "spinlock", most, spinlock[1], more),
-    measured("uprobe-nop", "rwlock", most, rwlock[1], more),
+    ...presets.map(([preset, [one]]) => measured("uprobe-nop", preset, 1, one, more)),
+    ...presets.map(([preset, [, many]]) => measured("uprobe-nop", preset, most, many, more)),
     measured("count-percpu", null, 1, 400e6),
     measured("count-percpu", null, most, 400e6 * control),
   ];

@@ -29,9 +29,9 @@ export async function runBench(session: Session, options: BenchOptions): Promise
 async function benchOn(runner: Runner, session: Session, options: BenchOptions): Promise<number> {
   const bench = findCase(options.name);
   if (bench === undefined) throw new WasmprobeError("E_NAME", `no bench "${options.name}"`);
-  const { cpus, preset, probes, trapNs, seed, quiet } = options;
+  const { cpus, preset, probes, siteBytes, trapNs, seed, quiet, latency } = options;
   const { nowMs } = session.platform;
-  const spec = { bench, preset, cpus, probes, trapNs, seed, latency: options.latency };
+  const spec = { bench, preset, cpus, probes, siteBytes, trapNs, seed, latency };
   printHeader(session, options, runner);
   if (!quiet) session.print(setupLine(options.name));
   const unitNs = measureDelayUnit(runner.host, nowMs);
@@ -155,5 +155,11 @@ function printCounters(session: Session, run: MeasuredRun): void {
     `# triggers ${formatCount(run.triggers)} = handled ${formatCount(run.handled)} ` +
       `+ filtered ${formatCount(run.filtered)} + missed ${missed}`,
   );
+  if (run.fallbacks !== undefined && run.retries !== undefined) {
+    session.print(
+      `# lookups: ${formatCount(run.fallbacks)} fell back to mmap_lock, ` +
+        `${formatCount(run.retries)} searches of the tree began again`,
+    );
+  }
   session.print(`# per worker: min ${formatRate(run.min)}, max ${formatRate(run.max)}`);
 }

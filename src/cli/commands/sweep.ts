@@ -16,7 +16,7 @@ import { createProgress } from "../progress.js";
 import type { Session } from "../session.js";
 import { withThreads } from "./start.js";
 
-/** What is measured when no bench is named: the first table, and the control beside it. */
+/** What is measured when no bench is named: what tables were published of, and the control. */
 const DEFAULT_BENCHES = ["uprobe-nop", HOST_CONTROL];
 /** With benches named and no times given. */
 const WARMUP_SEC = 0.5;
@@ -35,7 +35,11 @@ export async function runSweep(session: Session, options: SweepOptions): Promise
   const old = readOld(session, options);
   const plan = planOf(options, usable);
   const { affinity, wasm } = options;
-  const most = { cpus: Math.max(...plan.cpus), probes: Math.max(...plan.probes) };
+  const most = {
+    cpus: Math.max(...plan.cpus),
+    probes: Math.max(...plan.probes),
+    siteBytes: Math.max(...options.siteBytes),
+  };
   return withThreads(session, { ...most, affinity, wasm }, async (runner) => {
     const { nowMs } = session.platform;
     const progress = createProgress(session.terminal.stderr, options.quiet);
@@ -83,6 +87,7 @@ function planOf(options: SweepOptions, usable: number): SweepPlan {
     presets: options.presets,
     cpus: options.cpus ?? doublingCounts(usable),
     probes: options.probes,
+    siteBytes: options.siteBytes,
     trapNs: options.trapNs,
     warmupSec: WARMUP_SEC,
     durationSec: DURATION_SEC,

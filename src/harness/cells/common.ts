@@ -49,5 +49,14 @@ export function hitCounts(
   }
   const missed = Object.entries(sum.missed).filter(([, n]) => n > 0);
   const { triggers, handled, filtered } = sum;
-  return { triggers, handled, filtered, missed: Object.fromEntries(missed) };
+  const ofTasks = (offset: number): number =>
+    tasks.reduce((all, task) => all + memory.load64(task + offset), 0);
+  return {
+    triggers,
+    handled,
+    filtered,
+    missed: Object.fromEntries(missed),
+    fallbacks: ofTasks(abi.TASK_FALLBACKS),
+    retries: ofTasks(abi.TASK_RETRIES),
+  };
 }

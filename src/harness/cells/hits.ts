@@ -4,14 +4,18 @@ import { WasmprobeError } from "../../base/errors.js";
 import * as abi from "../../engine/abi.js";
 import { sumHits } from "../../engine/memory.js";
 import type { Runner } from "../../engine/runner.js";
-import type { PresetName } from "../cases.js";
+import { type PresetName, SITE_STRIDE } from "../cases.js";
 import { createSampler } from "../latency.js";
 import { checkFaults, hitCounts } from "./common.js";
 import type { Cell, CellSpec } from "./types.js";
 
-/** First address of the probed functions, and the distance between two of them. */
+/** First address of the probed functions. */
 export const SITE_VADDR = 0x400000;
-export const SITE_STRIDE = 16;
+
+/** Distance of two probed functions of a cell, bytes. */
+export function siteBytesOf({ siteBytes = SITE_STRIDE }: Pick<CellSpec, "siteBytes">): number {
+  return siteBytes;
+}
 const PAGE = 4096;
 const MAPS_MAX = 16;
 
@@ -31,29 +35,32 @@ export function triggerEntry(preset: PresetName, many: boolean, kind = "trigger"
 export interface Program {
   mm: number;
   inode: number;
+  /** Distance of two functions. */
+  siteBytes: number;
 }
 
-/** With so many functions, SITE_STRIDE apart from SITE_VADDR on. */
+/** With so many functions, `siteBytes` apart from SITE_VADDR on. */
 export async function createProgram(
   runner: Runner,
   sites: number,
   opcode: number,
+  siteBytes: number,
 ): Promise<Program> {
-  const bytes = Math.ceil((sites * SITE_STRIDE) / PAGE) * PAGE;
+  const bytes = Math.ceil((sites * siteBytes) / PAGE) * PAGE;
   const inode = await runner.command(abi.OP_INODE_CREATE, bytes, opcode);
   const mm = await runner.command(abi.OP_MM_CREATE, MAPS_MAX);
   await runner.command(abi.OP_MMAP, mm, inode, SITE_VADDR, bytes, 0);
-  return { mm, inode };
+  return { mm, inode, siteBytes };
 }
 
 /** Registers a probe on each of the first `probes` functions. */
 export async function registerProbes(
   runner: Runner,
-  { inode }: Program,
+  { inode, siteBytes }: Program,
   probes: number,
   sink: number,
 ): Promise<void> {
-  const made = await runner.command(abi.OP_REGISTER_MANY, inode, 0, SITE_STRIDE, probes, sink);
+  const made = await runner.command(abi.OP_REGISTER_MANY, inode, 0, siteBytes, probes, sink);
   if (made === probes) return;
   const { liveBytes } = runner.memory.arena();
   throw new WasmprobeError(
@@ -66,19 +73,20 @@ export async function registerProbes(
 export function createTask(
   runner: Runner,
   spec: CellSpec,
-  { mm }: Program,
+  { mm, siteBytes }: Program,
   cpu: number,
   sites: number,
 ): Promise<number> {
   const seed = spec.seed + cpu * 0x9e3779b9;
-  return runner.command(abi.OP_TASK_CREATE, mm, cpu + 1, SITE_VADDR, SITE_STRIDE, sites, seed);
+  return runner.command(abi.OP_TASK_CREATE, mm, cpu + 1, SITE_VADDR, siteBytes, sites, seed);
 }
 
 export async function uprobeCell(runner: Runner, spec: CellSpec, probes: number): Promise<Cell> {
   const { bench, cpus } = spec;
   const { memory } = runner;
   const sites = Math.max(probes, 1);
-  const program = await createProgram(runner, sites, OPCODES[bench.name] ?? abi.INSN_NOP);
+  const opcode = OPCODES[bench.name] ?? abi.INSN_NOP;
+  const program = await createProgram(runner, sites, opcode, siteBytesOf(spec));
   const sink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
   if (probes > 0) await registerProbes(runner, program, probes, sink);
   const tasks: number[] = [];

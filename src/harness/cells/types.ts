@@ -12,6 +12,8 @@ export interface CellSpec {
   cpus: number;
   /** Probes in the table; counts for uprobe benches only. */
   probes: number;
+  /** Distance of two probed functions, bytes. @default SITE_STRIDE */
+  siteBytes?: number;
   /** Delay per exception, nanoseconds; counts for uprobe benches only. */
   trapNs: number;
   seed: number;
@@ -25,6 +27,10 @@ export interface CellCounts {
   handled: number;
   filtered: number;
   missed: Record<string, number>;
+  /** Hits whose lookup ended under mmap_lock after all; no term of the identity, as `retries`. */
+  fallbacks?: number;
+  /** Searches of the tree that began again, since a writer came by. */
+  retries?: number;
 }
 
 export interface Cell {

@@ -7,7 +7,7 @@ import type { Runner } from "../../engine/runner.js";
 import { createRecorder } from "../latency.js";
 import { batchProgress, checkFaults, hitCounts, title } from "./common.js";
 import { RCU_KINDS } from "./counts.js";
-import { createProgram, createTask, registerProbes, SITE_STRIDE, SITE_VADDR } from "./hits.js";
+import { createProgram, createTask, registerProbes, SITE_VADDR, siteBytesOf } from "./hits.js";
 import { triggerEntry } from "./hits.js";
 import type { Cell, CellCounts, CellSpec } from "./types.js";
 
@@ -46,17 +46,18 @@ export async function registrationCell(runner: Runner, spec: CellSpec): Promise<
   const entry = REGISTRATION_ENTRIES[bench.name];
   if (entry === undefined) throw new WasmprobeError("E_NAME", `no bench "${bench.name}"`);
   const sites = probes + abi.REGISTRATION_BATCH;
-  const program = await createProgram(runner, sites, abi.INSN_NOP);
+  const siteBytes = siteBytesOf(spec);
+  const program = await createProgram(runner, sites, abi.INSN_NOP, siteBytes);
   const sink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
   await registerProbes(runner, program, probes, sink);
-  const own = probes * SITE_STRIDE;
+  const own = probes * siteBytes;
   const state = await runner.command(
     abi.OP_REGISTRATION_CREATE,
     program.mm,
     program.inode,
     SITE_VADDR + own,
     own,
-    SITE_STRIDE,
+    siteBytes,
   );
   const batch = bench.name === "unregister-batch" ? abi.REGISTRATION_BATCH : 1;
   const recorder = await createRecorder(runner, 1, batch);

@@ -15,6 +15,8 @@ const WIDTH_MIN = 20;
 const WIDTH_MAX = 64;
 /** Room for the labels of the y axis. */
 const MARGIN = 10;
+/** From this ratio of the highest rate to the lowest on, the y axis is logarithmic. */
+const LOG_FROM = 30;
 /** Columns from label to label of the x axis, at least. */
 const TICK_GAP = 4;
 
@@ -56,27 +58,46 @@ function curves(
   const lines = series.map((s) =>
     s.runs.map((run): [number, number] => [Math.log2(run.cpus), run.mean / 1e6]),
   );
-  const most = Math.max(...lines.flat().map(([, rate]) => rate));
-  const ticks = niceTicks(most);
-  const top = at(ticks, -1);
-  const digits = Math.max(0, -Math.floor(Math.log10(at(ticks, 1)) + 1e-9));
-  const labelWidth = top.toFixed(digits).length;
+  const rates = lines.flat().map(([, rate]) => rate);
+  const [lowest, most] = [Math.min(...rates), Math.max(...rates)];
+  // Or all curves but the steepest would lie on the x axis.
+  const logarithmic = lowest > 0 && most / lowest >= LOG_FROM;
+  const ticks = logarithmic ? powersOfTen(lowest, most) : niceTicks(most);
+  const [bottom, top] = [at(ticks, 0), at(ticks, -1)];
+  const step = logarithmic ? 10 ** bottom : at(ticks, 1);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const valueOf = (tick: number): number => (logarithmic ? 10 ** tick : tick);
+  const labelWidth = valueOf(top).toFixed(digits).length;
   const pen = createPen();
-  const text = plot(lines, {
+  const scaled = lines.map((line) =>
+    line.map(([x, rate]): [number, number] => [x, logarithmic ? Math.log10(rate) : rate]),
+  );
+  const text = plot(scaled, {
     width,
     height: HEIGHT,
-    yRange: [0, top],
+    yRange: [bottom, top],
     customYAxisTicks: ticks,
     customXAxisTicks: spacedTicks(counts, width).map(Math.log2),
     formatter: (value, { axis }) =>
-      axis === "x" ? Math.round(2 ** value) : fixed(value, labelWidth, digits),
+      axis === "x" ? Math.round(2 ** value) : fixed(valueOf(value), labelWidth, digits),
     lineFormatter: ({ index, plotX, plotY }) => pen.point(index, plotX, plotY),
   });
   const body = text.split("\n").map((line) => line.trimEnd());
   const shown = body.filter((line) => line !== "");
-  const legend = series.map((s, i) => `${MARKS[i]} ${s.label}`).join("   ");
-  const same = pen.overlapped() ? `   ${SAME} several` : "";
-  return ["M/s against cpus", ...shown, `${legend}${same}`].join("\n");
+  const marks = series.map((s, i) => `${MARKS[i]} ${s.label}`);
+  if (pen.overlapped()) marks.push(`${SAME} several`);
+  const title = `M/s against cpus${logarithmic ? ", logarithmic" : ""}`;
+  return [title, ...shown, ...legendLines(marks, width + MARGIN)].join("\n");
+}
+
+function legendLines(marks: readonly string[], columns: number): string[] {
+  const lines: string[] = [];
+  for (const mark of marks) {
+    const longer = `${lines.at(-1) ?? ""}   ${mark}`;
+    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
+    else lines.push(mark);
+  }
+  return lines;
 }
 
 /**
@@ -123,6 +144,13 @@ function niceTicks(most: number): number[] {
   const ticks: number[] = [];
   for (let i = 0; (i - 1) * step < top; i++) ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
+}
+
+/** Exponents of the powers of ten from at or below `lowest` to at or above `most`. */
+function powersOfTen(lowest: number, most: number): number[] {
+  const first = Math.floor(Math.log10(lowest));
+  const last = Math.max(first + 1, Math.ceil(Math.log10(most)));
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
 /** The counts whose labels fit beside each other; the ends always. */

@@ -10,6 +10,7 @@ export const CSV_COLUMNS = [
   "on",
   "cpus",
   "probes",
+  "site_bytes",
   "trap_ns",
   "state",
   "mean",
@@ -27,6 +28,8 @@ export const CSV_COLUMNS = [
   "oversubscribed",
   "flat",
   "unit",
+  "fallbacks",
+  "retries",
 ] as const;
 
 export const LATENCY_COLUMNS = [
@@ -74,8 +77,8 @@ function latencyRecord(run: SweepRun): string[] {
 }
 
 function record(run: SweepRun): string[] {
-  const key = [run.bench, run.preset ?? "", run.on, run.cpus, run.probes, run.trapNs, run.state];
-  const keys = key.map(String);
+  const { bench, preset, on, cpus, probes, siteBytes, trapNs, state } = run;
+  const keys = [bench, preset ?? "", on, cpus, probes, siteBytes, trapNs, state].map(String);
   if (run.state !== "measured") {
     return [...keys, ...Array<string>(CSV_COLUMNS.length - keys.length).fill("")];
   }
@@ -97,5 +100,7 @@ function record(run: SweepRun): string[] {
     run.oversubscribed ?? "",
     String(run.flat ?? true),
     run.unit,
+    run.fallbacks === undefined ? "" : String(run.fallbacks),
+    run.retries === undefined ? "" : String(run.retries),
   ];
 }

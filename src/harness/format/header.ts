@@ -1,7 +1,7 @@
 // The lines above a result: on what it was measured, how, and what to be careful about.
 
 import { formatNs } from "../../base/units.js";
-import { measuredRuns, runTitle, type Host, type SweepResult } from "../result.js";
+import { distanceOf, measuredRuns, runTitle, type Host, type SweepResult } from "../result.js";
 import { clockText } from "./latency.js";
 import { remarks, trapText } from "./series.js";
 
@@ -46,7 +46,14 @@ function settingLines(result: SweepResult): string[] {
   const kept = rounds === undefined ? settings.repeat : rounds.kept;
   const dropped = rounds === undefined || rounds.dropped === 0 ? "" : `, ${rounds.dropped} dropped`;
   const round = kept === 1 ? "round" : "rounds";
-  return [`${times}, ${kept} ${round}${dropped}, seed ${settings.seed}`];
+  const head = `${times}, ${kept} ${round}${dropped}`;
+  return [`${head}, seed ${settings.seed}${sitesOf(result)}`];
+}
+
+/** How far apart sites are, where there are several: figures depend on it. */
+function sitesOf({ runs }: SweepResult): string {
+  const distances = new Set(runs.map(distanceOf).filter((distance) => distance > 0));
+  return distances.size === 0 ? "" : `, sites ${[...distances].join(" and ")} bytes apart`;
 }
 
 /** At most this many runs are named by a note; the rest is counted. */

@@ -1,8 +1,9 @@
 // The rows of the table and markdown formats: our figures, and the published ones beside them.
 
 import { formatNs, formatRatio, mops } from "../../base/units.js";
-import { TABLES, publishedRow, type PublishedRow } from "../published.js";
+import { publishedBefore, publishedRow, type PublishedRow, TABLES } from "../published.js";
 import {
+  distanceOf,
   isMeasured,
   isTimed,
   type MeasuredRun,
@@ -29,7 +30,7 @@ interface Column {
 }
 
 /** How many columns rowsOf can leave out. */
-export const SPARE_MAX = 5;
+export const SPARE_MAX = 6;
 
 /** `spared`: leave out the columns that are least missed, up to that number. */
 export function rowsOf(result: SweepResult, spared = 0): Rows {
@@ -58,6 +59,9 @@ function columnsOf(runs: readonly SweepRun[]): Column[] {
   if (axes.has("probes")) {
     columns.push({ head: "probes", cell: (run) => (run.probes > 0 ? String(run.probes) : "") });
   }
+  if (axes.has("siteBytes")) {
+    columns.push({ head: "bytes apart", cell: apart });
+  }
   if (axes.has("trapNs")) {
     columns.push({ head: "trap", left: true, cell: trapOf });
   }
@@ -77,18 +81,14 @@ function columnsOf(runs: readonly SweepRun[]): Column[] {
   );
   if (base !== undefined) {
     const other = (run: MeasuredRun) => twin(run, base, measured);
-    columns.push({ head: `vs ${base}`, cell: figure((run) => faster(run, other(run))) });
+    const cell = figure((run) => faster(run, other(run)));
+    columns.push({ head: `vs ${base}`, cell, spare: 6 });
   }
   columns.push(
     { head: "published", cell: (run) => rateOf(published(run)) },
     { head: "pub. vs 1 cpu", cell: (run) => ratio(published(run), publishedOneCpu(run)), spare: 1 },
+    { head: "pub. vs before", cell: (run) => ratio(published(run), beforeOf(run)), spare: 4 },
   );
-  if (base !== undefined) {
-    const other = (run: SweepRun) =>
-      run.preset === base ? undefined : publishedRow(base, run.bench, run.cpus);
-    const cell = (run: SweepRun): string => ratio(published(run), other(run));
-    columns.push({ head: `pub. vs ${base}`, cell, spare: 4 });
-  }
   columns.push({ head: "remarks", left: true, cell: (run) => remarks(run).join(", ") });
   return columns;
 }
@@ -114,6 +114,16 @@ function publishedOneCpu(run: SweepRun): PublishedRow | undefined {
   return run.cpus === 1 ? undefined : publishedRow(run.preset, run.bench, 1);
 }
 
+function beforeOf(run: SweepRun): PublishedRow | undefined {
+  const row = published(run);
+  return row === undefined ? undefined : publishedBefore(row);
+}
+
+function apart(run: SweepRun): string {
+  const distance = distanceOf(run);
+  return distance > 0 ? String(distance) : "";
+}
+
 /** Benches without a probe table take no exceptions. */
 function trapOf(run: SweepRun): string {
   return run.probes > 0 ? trapText(run.trapNs) : "";
@@ -127,7 +137,7 @@ function basePreset(runs: readonly MeasuredRun[]): string | undefined {
 
 function sameBut(a: MeasuredRun, b: MeasuredRun, field: "cpus" | "preset"): boolean {
   const fields = ["bench", "preset", "on", "cpus", "probes", "trapNs"] as const;
-  return fields.every((f) => f === field || a[f] === b[f]);
+  return distanceOf(a) === distanceOf(b) && fields.every((f) => f === field || a[f] === b[f]);
 }
 
 function oneCpu(run: MeasuredRun, all: readonly MeasuredRun[]): MeasuredRun | undefined {

@@ -1,7 +1,7 @@
 // Runs as curves: one series per bench, preset, probes, delay and place, over CPU counts.
 
 import { at } from "../../base/list.js";
-import type { RunKey, SweepRun } from "../result.js";
+import { distanceOf, distanceText, type RunKey, type SweepRun } from "../result.js";
 
 export interface Series<R extends SweepRun = SweepRun> {
   /** What tells this series from the others of the result, and nothing more. */
@@ -9,14 +9,15 @@ export interface Series<R extends SweepRun = SweepRun> {
   bench: string;
   preset: string | null;
   probes: number;
+  siteBytes: number;
   trapNs: number;
   on: string;
   /** In ascending CPU counts. */
   runs: R[];
 }
 
-export type Axis = "bench" | "preset" | "on" | "probes" | "trapNs";
-const AXES: readonly Axis[] = ["bench", "preset", "on", "probes", "trapNs"];
+export type Axis = "bench" | "preset" | "on" | "probes" | "siteBytes" | "trapNs";
+const AXES: readonly Axis[] = ["bench", "preset", "on", "probes", "siteBytes", "trapNs"];
 
 /**
  * Axes along which the runs differ, CPUs aside. Benches without a probe table know neither probes
@@ -26,7 +27,11 @@ export function varyingAxes(runs: readonly RunKey[]): Set<Axis> {
   const found = new Set<Axis>();
   for (const axis of AXES) {
     const table = axis === "probes" || axis === "trapNs";
-    const values = new Set(runs.filter((run) => !table || run.probes > 0).map((run) => run[axis]));
+    const values = new Set(
+      axis === "siteBytes"
+        ? runs.map(distanceOf).filter((distance) => distance > 0)
+        : runs.filter((run) => !table || run.probes > 0).map((run) => run[axis]),
+    );
     if (values.size > 1) found.add(axis);
   }
   return found;
@@ -37,11 +42,12 @@ export function seriesOf<R extends SweepRun>(runs: readonly R[]): Series<R>[] {
   const axes = varyingAxes(runs);
   const byKey = new Map<string, Series<R>>();
   for (const run of runs) {
-    const { bench, preset, on, probes, trapNs } = run;
-    const key = JSON.stringify([bench, preset, on, probes, trapNs]);
+    const { bench, preset, on, probes, siteBytes, trapNs } = run;
+    const key = JSON.stringify([bench, preset, on, probes, distanceOf(run), trapNs]);
     let series = byKey.get(key);
     if (series === undefined) {
-      series = { label: labelOf(run, axes), bench, preset, on, probes, trapNs, runs: [] };
+      const conditions = { on, probes, siteBytes, trapNs };
+      series = { label: labelOf(run, axes), bench, preset, ...conditions, runs: [] };
       byKey.set(key, series);
     }
     series.runs.push(run);
@@ -54,12 +60,14 @@ function labelOf(run: RunKey, axes: ReadonlySet<Axis>): string {
   const parts: string[] = [];
   if (axes.has("bench") || run.preset === null) parts.push(run.bench);
   if (run.preset !== null) parts.push(run.preset);
-  return [...parts, ...conditions(run, axes)].join(" ");
+  return [...parts, ...conditionsOf(run, axes)].join(" ");
 }
 
-function conditions(run: RunKey, axes: ReadonlySet<Axis>): string[] {
+export function conditionsOf(run: RunKey, axes: ReadonlySet<Axis>): string[] {
   const parts: string[] = [];
   if (axes.has("probes") && run.probes > 0) parts.push(probesText(run.probes));
+  const distance = distanceOf(run);
+  if (axes.has("siteBytes") && distance > 0) parts.push(distanceText(distance));
   if (axes.has("trapNs") && run.probes > 0) parts.push(trapText(run.trapNs));
   if (axes.has("on")) parts.push(`on ${run.on}`);
   return parts;
@@ -86,7 +94,7 @@ export function blocksOf<R extends SweepRun>(runs: readonly R[]): Block<R>[] {
   for (const series of seriesOf(runs)) {
     const first = at(series.runs, 0);
     const parts = first.preset === null ? [] : [first.preset];
-    const title = [...parts, ...conditions(first, axes)].join(", ");
+    const title = [...parts, ...conditionsOf(first, axes)].join(", ");
     const block = byTitle.get(title) ?? { title, runs: [] };
     block.runs.push(...series.runs);
     byTitle.set(title, block);

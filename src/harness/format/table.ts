@@ -17,7 +17,8 @@ export interface View {
 }
 
 export function formatTable(result: SweepResult, view: View = {}): string {
-  const parts = [headerLines(result).join("\n")];
+  const fit = (line: string) => (view.columns === undefined ? line : wrapText(line, view.columns));
+  const parts = [headerLines(result).map(fit).join("\n")];
   if (result.runs.length > 0) parts.push(fittingTable(result, view));
   const { sources } = rowsOf(result);
   if (sources.length > 0) {

@@ -8,6 +8,7 @@ import { FORMATS } from "../../../src/harness/format/index.js";
 import { FORMAT_NAMES } from "../../../src/harness/format/names.js";
 import { seriesOf } from "../../../src/harness/format/series.js";
 import { formatTable } from "../../../src/harness/format/table.js";
+import { PRESET_NAMES } from "../../../src/harness/cases.js";
 import { publishedSeries } from "../../../src/harness/published.js";
 import { interrupted, measured, presetRuns, resultOf, timed } from "../../helpers/results.js";
 
@@ -44,12 +45,35 @@ test("the table has the published rows beside ours, and the ratios of both", () 
 test("a table that is too wide for its terminal leaves out what is least missed", () => {
   const wide = formatTable(resultOf(RUNS));
   const narrow = formatTable(resultOf(RUNS), { columns: 90 });
-  assert.match(wide, "published  pub. vs 1 cpu  pub. vs spinlock\n");
+  assert.match(wide, "published  pub. vs 1 cpu  pub. vs before\n");
   assert.match(wide, / 2\.279 +1\.58x +1\.38x\n/);
   assert.not.match(narrow, "pub. vs 1 cpu");
   assert.match(narrow, "published");
   for (const line of (narrow.split("\n\n")[1] ?? "").split("\n")) assert.ok(line.length <= 90);
   assert.match(formatTable(resultOf(RUNS), { columns: 10 }), "M/s");
+});
+
+test("published rows are compared within their own table only: others are other machines", () => {
+  const presets = { spinlock: [20e6, 9e6], rwlock: [19e6, 8e6], srcu: [18e6, 9e6] } as const;
+  const more = { "tasks-trace": [30e6, 9e6], speculative: [30e6, 60e6] } as const;
+  const table = formatTable(resultOf(presetRuns({ ...presets, ...more, fastest: [9e8, 18e8] })));
+  const last = (preset: string) =>
+    new RegExp(`^uprobe-nop +${preset} +2 .*?(\\S+)$`, "m").exec(table)?.[1];
+  // 2-tasks-trace: 4.125 before, 4.271 after; 1-speculative: 5.456 before, 6.701 after.
+  assert.is(last("tasks-trace"), "1.04x");
+  assert.is(last("speculative"), "1.23x");
+  assert.is(last("srcu"), "1.26x", "a before has its own scaling, and nothing after it");
+  assert.is(last("fastest"), "200.00x", "its ratio to spinlock here: nothing was published of it");
+});
+
+test("all presets fit a terminal of 80 columns, chart, legend and header too", () => {
+  const runs = presetRuns(Object.fromEntries(PRESET_NAMES.map((p, i) => [p, [3e7, 2e7 * 3 ** i]])));
+  for (const columns of [80, 100, 120]) {
+    const text = formatTable(resultOf(runs), { columns });
+    for (const line of text.split("\n")) assert.ok(line.length <= columns, line);
+    assert.match(text, "published");
+    assert.match(text, "& fastest");
+  }
 });
 
 test("the table names the source of published rows, and says they are from elsewhere", () => {
@@ -127,6 +151,33 @@ test("the chart draws a mark per series and a legend, without colours", () => {
   for (const line of text.split("\n")) assert.ok(line.length <= 50);
 });
 
+test("curves of very different heights are drawn on a logarithmic axis, and it says so", () => {
+  const runs = presetRuns({ spinlock: [30e6, 5e6], fastest: [900e6, 1800e6] }).slice(0, 4);
+  assert.is(
+    chart(seriesOf(runs), 40),
+    [
+      "M/s against cpus, logarithmic",
+      "     ▲",
+      "10000┤",
+      "     │",
+      "     │               ··············x",
+      " 1000┤x··············",
+      "     │",
+      "     │",
+      "  100┤",
+      "     │",
+      "     │o·······",
+      "   10┤        ··············",
+      "     │                      ·······o",
+      "     │",
+      "    1┤",
+      "     └┬────────────────────────────┬▶",
+      "      1                            2",
+      "o spinlock   x fastest",
+    ].join("\n"),
+  );
+});
+
 test("the chart of one CPU count is bars", () => {
   const runs = RUNS.filter((run) => run.cpus === 2 && run.preset !== null);
   assert.is(
@@ -160,6 +211,20 @@ test("series are labelled by what tells them apart", () => {
   assert.equal(label(RUNS), ["uprobe-nop spinlock", "uprobe-nop rwlock", "count-percpu"]);
   const probes = [1, 1000].map((n) => measured("uprobe-nop", "rwlock", 1, 1, { probes: n }));
   assert.equal(label(probes), ["rwlock 1 probe", "rwlock 1000 probes"]);
+});
+
+test("distances of sites are told where there are two to be apart, and vary", () => {
+  const of = (probes: number, siteBytes: number) =>
+    measured("uprobe-nop", "fastest", 1, 1e6, { probes, siteBytes });
+  const both = [of(1000, 16), of(1000, 64)];
+  const label = (runs: Parameters<typeof seriesOf>[0]) => seriesOf(runs).map((s) => s.label);
+  assert.equal(label(both), ["fastest 16 bytes apart", "fastest 64 bytes apart"]);
+  assert.match(FORMATS.kernel(resultOf(both)), "fastest, 64 bytes apart\n");
+  assert.match(formatTable(resultOf(both)), /cpus|bytes apart/);
+  assert.match(headerLines(resultOf(both)).join("\n"), "sites 16 and 64 bytes apart");
+  const one = [of(1, 64), of(1000, 64)];
+  assert.equal(label(one), ["fastest 1 probe", "fastest 1000 probes"]);
+  assert.not.match(headerLines(resultOf([of(1, 64)])).join("\n"), "apart");
 });
 
 test("csv has a record per run, raw figures, and one for what was not measured", () => {
