@@ -6,10 +6,10 @@
 //   npm run bench -- --only ladder    goals whose line has this in it (a regular expression)
 //   npm run bench -- --list           their lines, without measuring
 //
-// Some three minutes with ten rounds. All are ratios inside one round, medians over the rounds:
-// absolute times of a shared machine say little. Rounds in which private counters do not scale to
-// two CPUs are dropped and measured again; exit code 3: neighbours disturbed one every time, and
-// what was to be compared in it is not judged.
+// Some two minutes with ten rounds on a quiet machine. All are ratios inside one round, medians
+// over the rounds: absolute times of a shared machine say little. Rounds in which private counters
+// do not scale to two CPUs are dropped and measured again; exit code 3: neighbours disturbed one
+// every time, and what was to be compared in it is not judged.
 
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
