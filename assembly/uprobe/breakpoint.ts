@@ -9,7 +9,7 @@ import { TABLE_HASH, TABLE_MASK } from "../layout";
 import { load32, load8, store32, store8 } from "../atomics";
 import { INODE_DATA } from "../mm/inode";
 import { mm_set_has_uprobes, mmap_region, mmap_write_lock, mmap_write_unlock } from "../mm/mm";
-import { munmap_region, vma_lookup } from "../mm/mm";
+import { munmap_region, vaddr_to_offset, vma_lookup } from "../mm/mm";
 import { offset_to_vaddr, text_ptr, vma_first_offset, vma_length, VM_INODE, VM_MM } from "../mm/mm";
 import { mutex_lock, mutex_unlock } from "../sync/mutex";
 import { down_write, up_write } from "../sync/rwsem";
@@ -165,7 +165,7 @@ export function vm_mmap(
 }
 
 // The entries of a mapping's breakpoints leave the hash with it: the next mapping there is
-// another's.
+// another's. Before it is gone, since it says which they are.
 function uprobe_munmap(table: usize, vma: usize): void {
   // plain: VMA and keys never change while linked; the walk is under treelock.
   const mm = <usize>load<u32>(vma, VM_MM);
@@ -187,7 +187,8 @@ function uprobe_munmap(table: usize, vma: usize): void {
 export function vm_munmap(table: usize, mm: usize, vaddr: u32): i32 {
   mmap_write_lock(mm);
   const vma = vma_lookup(mm, vaddr);
-  if (vma != 0 && has_hash(table)) uprobe_munmap(table, vma);
+  const is_start = vma != 0 && vaddr_to_offset(vma, vaddr) == vma_first_offset(vma);
+  if (is_start && has_hash(table)) uprobe_munmap(table, vma);
   const rc = munmap_region(mm, vaddr);
   mmap_write_unlock(mm);
   return rc;

@@ -96,6 +96,16 @@ test("breakpoints: a program that maps at ever new addresses takes no more memor
   assert.is(Math.max(...bytes.slice(100)), Math.max(...bytes.slice(0, 100)));
 });
 
+test("breakpoints: what is not unmapped stays: a mapping does not begin at every address", () => {
+  const p = new Probes(abi.INSN_NOP, FASTEST);
+  assert.is(p.map(), 0);
+  p.register(64, p.sink());
+  for (const into of [1, 64, FILE_BYTES - 1]) {
+    assert.is(p.op(abi.OP_MUNMAP, p.mm, VADDR + into), abi.EINVAL);
+    assert.equal(hit(p, VADDR + 64), { handled: true, locked: false });
+  }
+});
+
 test("breakpoints: another uprobe at the same address counts for its own consumer", () => {
   const p = new Probes(abi.INSN_NOP, FASTEST);
   assert.is(p.map(), 0);

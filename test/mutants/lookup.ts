@@ -241,9 +241,16 @@ export const mutants: readonly Mutant[] = [
   {
     name: "hash-mapping-leaves-its-places",
     file: "uprobe/breakpoint.ts",
-    find: "  if (vma != 0 && has_hash(table)) uprobe_munmap(table, vma);\n",
+    find: "  if (is_start && has_hash(table)) uprobe_munmap(table, vma);\n",
     replace: "",
     kills: HASH,
+  },
+  {
+    name: "hash-forgets-a-mapping-that-stays",
+    file: "uprobe/breakpoint.ts",
+    find: "  if (is_start && has_hash(table)) uprobe_munmap(table, vma);\n",
+    replace: "  if (vma != 0 && has_hash(table)) uprobe_munmap(table, vma);\n",
+    kills: "test engine/breakpoints",
   },
   {
     name: "hash-only-grows",
