@@ -191,7 +191,7 @@ export interface RegisterOptions {
   cookie?: number;
   /** Only hits of tasks with this process number count; others are filtered. */
   pid?: number;
-  /** Only here is there a breakpoint. @default every address space that maps the file */
+  /** Only here is there a breakpoint; it stays open meanwhile. @default wherever the file is */
   addressSpace?: AddressSpace;
   /** Takes exactly so many hits; afterwards there is no breakpoint any more. @default all */
   limit?: number;
@@ -205,11 +205,13 @@ export class Probe {
   readonly cookie: number;
   readonly #core: EngineCore;
   readonly #handle: number;
+  readonly #space: AddressSpace | undefined;
   #registered = true;
 
   private constructor(core: EngineCore, handle: number, options: RegisterOptions) {
     this.#core = core;
     this.#handle = handle;
+    this.#space = options.addressSpace;
     this.file = options.file;
     this.offset = options.offset;
     this.consumer = options.consumer;
@@ -228,7 +230,8 @@ export class Probe {
     whole("pid", pid, -0x8000_0000, 0x7fff_ffff);
     whole("limit", limit, 0, 0x7fff_ffff);
     const mm = addressSpace?.mm ?? 0;
-    consumer.probes++; // at once: it must not be closed meanwhile
+    consumer.probes++; // at once: neither must be closed meanwhile
+    if (addressSpace !== undefined) addressSpace.probes++;
     try {
       const args = [file.inode, offset, consumer.sink, pid, mm, limit, cookie];
       const handle = await core.command(abi.OP_REGISTER, args, {
@@ -241,6 +244,7 @@ export class Probe {
       return new Probe(core, handle, options);
     } catch (error) {
       consumer.probes--;
+      if (addressSpace !== undefined) addressSpace.probes--;
       throw error;
     }
   }
@@ -261,5 +265,6 @@ export class Probe {
     this.#registered = false;
     await this.#core.command(abi.OP_UNREGISTER, [this.#handle]);
     this.consumer.probes--;
+    if (this.#space !== undefined) this.#space.probes--;
   }
 }

@@ -80,6 +80,8 @@ export class AddressSpace extends Owned {
   /** @internal */
   readonly mm: number;
   readonly mappingsMax: number;
+  /** Probes that are only here: they know it by its place, which the next may get. @internal */
+  probes = 0;
   readonly #tasks = new Set<Task>();
 
   private constructor(core: EngineCore, mm: number, mappingsMax: number) {
@@ -155,10 +157,13 @@ export class AddressSpace extends Owned {
     return task;
   }
 
-  /** Gives it back with its mappings. E_STATE while it has tasks. */
+  /** Gives it back with its mappings. E_STATE while it has tasks, or probes of its own. */
   close(): Promise<void> {
     return this.giveBack(async (core) => {
       if (this.#tasks.size > 0) throw this.#busy();
+      if (this.probes > 0) {
+        throw this.inUse(`still has ${this.probes} probes of its own; unregister them first`);
+      }
       await core.command(abi.OP_MM_DESTROY, [this.mm]);
     });
   }

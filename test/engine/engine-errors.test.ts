@@ -99,6 +99,29 @@ test("rings that are no power of two, or too long, or more than there is memory"
   assert.match(full, "the engine's memory is full");
 });
 
+test("an address space stays while a probe is for it: the next may get its place", async () => {
+  const file = await engine.file({ bytes: 100 });
+  const consumer = await engine.counter();
+  const space = await engine.addressSpace();
+  const probe = await engine.register({ file, offset: 0, consumer, addressSpace: space });
+  const line = await rejectionOf("E_STATE", space.close());
+  assert.match(line, "the address space still has 1 probes of its own; unregister them first");
+  await probe.unregister();
+  await space.close();
+  // A registration that failed leaves nothing behind.
+  const last = await engine.addressSpace();
+  const probes = [
+    await engine.register({ file, offset: 0, consumer }),
+    await engine.register({ file, offset: 1, consumer }),
+  ];
+  const full = engine.register({ file, offset: 2, consumer, addressSpace: last });
+  await rejectionOf("E_FULL", full);
+  await last.close();
+  await Promise.all(probes.map((one) => one.unregister()));
+  await consumer.close();
+  await file.close();
+});
+
 test("what is another engine's is refused", async () => {
   const file = await other.file({ bytes: 100 });
   const consumer = await other.counter();
