@@ -35,7 +35,8 @@ import { readers_enter, readers_exit } from "./readers";
 import { RC_HANDLED, RC_LOST, RC_REMOVE } from "./sink";
 import { execute_insn, single_step_slow, skip_sstep } from "./step";
 import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, MAGIC } from "./table";
-import { put_uprobe, REGISTER_RWSEM, try_get_uprobe, UPROBE_INODE, UPROBE_OFFSET } from "./table";
+import { put_uprobe, REGISTER_RWSEM, try_get_uprobe, uprobe_is_active } from "./table";
+import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 import { TASK_MM, UTASK_VADDR } from "./task";
 
 // How a trap ended.
@@ -95,10 +96,11 @@ function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
 }
 
 // UPROBE_HANDLER_REMOVE in a read section: under register_rwsem all are asked again, those too that
-// were added meanwhile (C11).
+// were added meanwhile (C11). Not if the uprobe was erased meanwhile, which the section allows: it
+// has no breakpoint any more, and one that is there is the next uprobe's (C12).
 function remove_if_unwanted_slow(u: usize, mm: usize, vaddr: u32): void {
   down_read(u + REGISTER_RWSEM);
-  if (!filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
+  if (uprobe_is_active(u) && !filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
   up_read(u + REGISTER_RWSEM);
 }
 

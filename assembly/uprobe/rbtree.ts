@@ -18,7 +18,8 @@
 // not there yet. Every rotation and erase stores its links in an order that leaves no loop in
 // between: a subtree may be unreachable for a moment, never its own descendant (C1).
 //
-// plain: `PARENT`: accessed under the table's treelock only, which the caller holds.
+// plain: `PARENT`: under the table's treelock, which the caller holds. Whether a node is in no tree
+// is also asked under register_rwsem, or without a reference left: no other change makes it so.
 
 import { load32, store32 } from "../atomics";
 

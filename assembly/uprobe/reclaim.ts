@@ -3,6 +3,8 @@
 // Order: [A] take the list, [B] a grace period, [C] free. A head is pushed when nobody can find its
 // object any more, so that a hit which began after A does not. Forbidden: freed while a hit that
 // had found it still reads it (C2). Pairs with the read sections of hit.ts.
+// RECLAIMING is raised before A and lowered after C: who sees neither a list nor a CPU at work on
+// one sees what was freed. Forbidden: "the table is full" while another CPU is about to make room.
 //
 // Any CPU may reclaim: the housekeeper does when it is woken, unregistration since it waits for a
 // grace period anyway, registration before it refuses for want of room.
@@ -10,18 +12,21 @@
 // plain: a `head` that was taken is this CPU's alone.
 
 import { RCU_HEAD_KIND, RCU_HEAD_NEXT } from "../layout";
+import { add32 } from "../atomics";
 import { call_rcu_take } from "../rcu/callbacks";
 import { free_breakpoints } from "./breakpoints";
 import { readers_synchronize } from "./readers";
-import { DEFERRED, DEFERRED_UPROBE, free_deferred_uprobe } from "./table";
+import { DEFERRED, DEFERRED_UPROBE, free_deferred_uprobe, RECLAIMING } from "./table";
 import { table_is_deferring, table_strategy } from "./table";
 
 /**
  * uprobe_unregister_sync: returns when every hit that had begun before the call has ended, and what
- * was deferred before has been freed. Returns how many objects that were. Blocks; not in a section.
+ * was deferred before has been freed, but for what another CPU has taken and is about to free.
+ * Returns how many objects this one freed. Blocks; not in a section.
  */
 export function uprobes_reclaim(table: usize): i32 {
   if (!table_is_deferring(table)) return 0;
+  add32(table + RECLAIMING, 1);
   let head = call_rcu_take(table + DEFERRED); // A
   readers_synchronize(table_strategy(table)); // B
   let freed = 0;
@@ -33,5 +38,6 @@ export function uprobes_reclaim(table: usize): i32 {
     head = next;
     freed++;
   }
+  add32(table + RECLAIMING, -1);
   return freed;
 }

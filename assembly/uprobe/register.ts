@@ -25,7 +25,7 @@ import { install_breakpoint, refresh_breakpoint, remove_breakpoint } from "./bre
 import { consumer_add, consumer_del, consumer_filter, filter_chain } from "./consumer";
 import { uprobes_reclaim } from "./reclaim";
 import { alloc_uprobe, CONSUMERS, delete_uprobe, dup_mmap_sem, find_uprobe } from "./table";
-import { has_deferred, next_pass, put_uprobe, REGISTER_RWSEM, table_strategy } from "./table";
+import { has_unfreed, next_pass, put_uprobe, REGISTER_RWSEM, table_strategy } from "./table";
 import { UPROBE_INODE } from "./table";
 import { uprobe_is_active, uprobe_limit_reached, UPROBE_OFFSET } from "./table";
 
@@ -89,6 +89,17 @@ function unregister_locked(table: usize, u: usize, c: usize): i32 {
   return 0;
 }
 
+// alloc_uprobe, which fails only if there is no room that waits for a grace period either. Asked
+// before it is tried: afterwards another CPU may be done with freeing.
+function alloc_or_wait(table: usize, inode: usize, offset: i32): usize {
+  while (true) {
+    const more = has_unfreed(table);
+    const u = alloc_uprobe(table, inode, offset);
+    if (u != 0 || !more) return u;
+    uprobes_reclaim(table);
+  }
+}
+
 /**
  * Adds consumer `c` to the probe at (inode, offset), which is made if it is not there. EINVAL: the
  * offset is outside the file, or its instruction cannot be probed. ENOSPC: the table is full.
@@ -98,12 +109,7 @@ export function uprobe_register(table: usize, inode: usize, offset: i32, c: usiz
   if (offset < 0 || offset >= load<i32>(inode, INODE_SIZE)) return EINVAL;
   let rc: i32;
   do {
-    let u = alloc_uprobe(table, inode, offset);
-    if (u == 0 && has_deferred(table)) {
-      // There may be room that only waits for a grace period.
-      uprobes_reclaim(table);
-      u = alloc_uprobe(table, inode, offset);
-    }
+    const u = alloc_or_wait(table, inode, offset);
     if (u == 0) return uprobe_limit_reached(table) ? ENOSPC : ENOMEM;
     rc = EAGAIN;
     down_write(u + REGISTER_RWSEM);

@@ -9,7 +9,8 @@
 //       68      4  arena
 //       72      8  uprobes alive (allocated, not yet freed), most allowed
 //       80      4  uprobes in the tree
-//       96      4  what is to be freed after a grace period (uprobe/reclaim.ts)
+//       96      8  what is to be freed after a grace period (uprobe/reclaim.ts); CPUs that have
+//                  taken some of it and are not done
 //      128     40  dup_mmap_sem: registration against fork of address spaces
 //      168      8  number of the last registration pass, under dup_mmap_sem. 64 bits: a million
 //                  passes a second would bring 32 back to an old mapping's number in 72 minutes
@@ -19,9 +20,8 @@
 //
 // Lookups, by strategy:
 //   TABLE_SPINLOCK, TABLE_RWLOCK   under treelock, with a reference for the caller
-//   TABLE_RCU, TABLE_HASH          without a lock, in a read section of the strategy's readers,
-//   which
-//                                  keeps alive what is found; no reference is taken
+//   TABLE_RCU, TABLE_HASH          without a lock, in a read section of the strategy's readers, and
+//                                  that keeps alive what is found; no reference is taken
 // A lockless search can miss what is there, since a rotation hides a subtree for a moment; it
 // cannot find what never was there. So what is found counts at once, and "not there" only if no
 // writer was at work: the sequence count is even, and the same before and after (C1).
@@ -57,6 +57,7 @@ const STRATEGY = 64;
 const TABLE_ARENA = 68;
 const MAX = 76;
 export const DEFERRED = 96;
+export const RECLAIMING = 100;
 const DUP_MMAP_SEM = 128;
 const PASS = 168;
 const MMAP_MUTEX = 192;
@@ -273,9 +274,13 @@ export function defer(table: usize, head: usize, kind: i32): void {
   if (call_rcu_push(table + DEFERRED, head)) ring_housekeeper_slow();
 }
 
-/** Whether something waits to be freed after a grace period. */
+/** Whether something waits to be freed after a grace period, and nobody has taken it yet. */
 export function has_deferred(table: usize): bool {
   return load32(table + DEFERRED) != 0;
+}
+/** The same, or somebody has taken it: there will be room. */
+export function has_unfreed(table: usize): bool {
+  return has_deferred(table) || load32(table + RECLAIMING) != 0;
 }
 
 /** find_uprobe: the uprobe of a key with a reference for the caller, or 0. */

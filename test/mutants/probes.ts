@@ -3,6 +3,7 @@
 import type { Mutant } from "./types.js";
 
 const PROBES = "torture probes";
+const LATE_HITS = "test engine/late-hits";
 
 /** In place of their import: functions of these names that do nothing. */
 function without(...names: readonly string[]): string {
@@ -258,6 +259,20 @@ export const mutants: readonly Mutant[] = [
     find: "  if (rc == 0) uprobe_mmap(table, ",
     replace: "  if (rc > 0) uprobe_mmap(table, ",
     kills: "test engine/registration",
+  },
+  {
+    name: "removal-of-the-next-breakpoint",
+    file: "uprobe/hit.ts",
+    find: "  if (uprobe_is_active(u) && !filter_chain(u, mm)) unapply",
+    replace: "  if (!filter_chain(u, mm)) unapply",
+    kills: LATE_HITS,
+  },
+  {
+    name: "full-while-another-cpu-frees",
+    file: "uprobe/table.ts",
+    find: "  return has_deferred(table) || load32(table + RECLAIMING) != 0;\n",
+    replace: "  return has_deferred(table);\n",
+    kills: LATE_HITS,
   },
   {
     name: "single-step-without-executing",
