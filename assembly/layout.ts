@@ -6,7 +6,8 @@
 //   offset        bytes                   owner          content
 //   0             HEADER_BYTES            set at init    sizes, region offsets, run control, faults
 //   HEADER_BYTES  RING_BYTES              orchestrator   command ring to the housekeeper
-//   PERCPU        (cpus+1)*PERCPU_BYTES   each CPU       one area per CPU; the last: housekeeper
+//   PERCPU        (cpus+2)*PERCPU_BYTES   each CPU       one area per CPU; the last two: the
+//                                                        housekeeper, the orchestrator
 //   ARENA         the rest                arena          everything that is allocated
 //
 // Plain constants only, without types: the host imports this very file (src/engine/abi.ts), so the
@@ -122,14 +123,14 @@ export const PRESET_FASTEST =
 
 // -- Command ring --------------------------------------------------------------------------------
 // Single producer (the orchestrator), single consumer (the housekeeper). The producer fills a slot,
-// then raises HEAD and notifies it; the housekeeper executes, stores RESULT, then raises TAIL.
-/** Commands ever issued. The housekeeper parks on this word when HEAD == TAIL. */
+// then raises HEAD and rings HDR_BELL; the housekeeper executes, stores RESULT, then raises TAIL.
+/** Commands ever issued. */
 export const RING_HEAD = 0;
 /** Commands ever completed; on its own line, since the other side writes it. */
 export const RING_TAIL = 64;
 export const RING_SLOTS_AT = 128;
 export const RING_SLOTS = 64;
-/** Slot: op i32, result i32, then up to 14 i32 arguments. */
+/** Slot: op i32, result i32, then up to 13 i32 arguments; the last word is the housekeeper's. */
 export const RING_SLOT_BYTES = 64;
 export const SLOT_OP = 0;
 export const SLOT_RESULT = 4;
@@ -371,7 +372,8 @@ export const OP_CHURN_DESTROY = 19;
 /** churn(state, n) -> 0: n registrations or unregistrations by the housekeeper itself. */
 export const OP_CHURN = 20;
 
-/** synchronize() -> how many frees were pending: all that was deferred before is freed after. */
+/** synchronize() -> how many it freed: all that was deferred before, but for what other CPUs have
+ *  taken and are about to free. */
 export const OP_SYNCHRONIZE = 21;
 
 /** registration_create(mm, inode, vaddr, offset, stride) -> state. registration_destroy(state). */
