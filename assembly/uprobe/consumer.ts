@@ -70,8 +70,9 @@ function nhit_create(table: usize, c: usize): bool {
 }
 
 /**
- * A consumer that is not registered yet. `filter_task`, `filter_mm`: 0 takes all. `limit`: takes
- * exactly that many hits, then asks for removal; 0 takes all. Returns 0 if the arena is full.
+ * A consumer that is not registered yet. `filter_task`, `filter_mm`: 0 takes all. `limit`: its sink
+ * is given exactly that many hits, taken or not, then it asks for removal; 0: all. Returns 0 if the
+ * arena is full.
  */
 export function consumer_create(
   table: usize,
@@ -245,7 +246,8 @@ export function uprobe_dispatcher(strategy: i32, c: usize, task: usize): i32 {
 
   let rc = RC_HANDLED;
   if (load<i32>(c, LIMITED) != 0) {
-    // Exactly N hits are taken, however many CPUs come at once.
+    // Exactly N hits go on from here, however many CPUs come at once. One that the sink then does
+    // not take is not given back: meanwhile the others may have removed the breakpoint.
     const before = add32(c + REMAINING, -1);
     if (before <= 0) {
       add32(c + REMAINING, 1);

@@ -193,7 +193,10 @@ export interface RegisterOptions {
   pid?: number;
   /** Only here is there a breakpoint; it stays open meanwhile. @default wherever the file is */
   addressSpace?: AddressSpace;
-  /** Takes exactly so many hits; afterwards there is no breakpoint any more. @default all */
+  /**
+   * Is given exactly so many hits, those counted that its ring loses or its function does not take;
+   * afterwards there is no breakpoint any more. @default all
+   */
   limit?: number;
 }
 

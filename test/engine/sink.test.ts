@@ -130,6 +130,16 @@ test("a hit that one consumer loses and another takes is handled", () => {
   assert.is(p.hits(counter), 5);
 });
 
+test("a limit counts every hit that the consumer was given, also one that its ring lost", () => {
+  const { p, consumer, sink, rings, task } = emitting(1);
+  assert.is(p.unregister(consumer), 0);
+  p.register(16, sink, { limit: 2 });
+  const counts = p.trigger(task, 4);
+  const missed = { ...all("ring-full").missed, "no-probe": 2 };
+  assert.equal(counts, { ...all("handled"), triggers: 4, missed });
+  assert.equal([rings.read().length, rings.counts().lost], [1, 1]);
+});
+
 test("a sink that is too large is no sink, and what it had is free again", () => {
   const p = new Probes();
   const before = leftovers(p.memory);
