@@ -63,10 +63,13 @@ export {
   call_fastest,
   call_mmap_lock,
   call_rwlock,
+  call_siglock,
+  call_signal_flag,
   call_speculative,
   call_spinlock,
   call_srcu,
   call_tasks_trace,
+  call_uret_pool,
 } from "./workload/call";
 export { torture_callbacks_push, torture_callbacks_take } from "./workload/callbacktorture";
 export { fences_srcu_reader, fences_srcu_updater } from "./workload/rcufences";
@@ -86,6 +89,10 @@ export {
   latency_mmap_lock_many,
   latency_rwlock,
   latency_rwlock_many,
+  latency_siglock,
+  latency_siglock_many,
+  latency_signal_flag,
+  latency_signal_flag_many,
   latency_speculative,
   latency_speculative_many,
   latency_spinlock,
@@ -94,6 +101,8 @@ export {
   latency_srcu_many,
   latency_tasks_trace,
   latency_tasks_trace_many,
+  latency_uret_pool,
+  latency_uret_pool_many,
 } from "./workload/latency";
 export {
   bench_mutex,
@@ -144,6 +153,10 @@ export {
   trigger_mmap_lock_many,
   trigger_rwlock,
   trigger_rwlock_many,
+  trigger_siglock,
+  trigger_siglock_many,
+  trigger_signal_flag,
+  trigger_signal_flag_many,
   trigger_speculative,
   trigger_speculative_many,
   trigger_spinlock,
@@ -152,6 +165,8 @@ export {
   trigger_srcu_many,
   trigger_tasks_trace,
   trigger_tasks_trace_many,
+  trigger_uret_pool,
+  trigger_uret_pool_many,
 } from "./workload/trigger";
 export { trigger_fastest, trigger_fastest_many } from "./workload/trigger_fast";
 export { torture_mutex_expired, torture_mutex_timed, torture_osq } from "./workload/waittorture";

@@ -41,6 +41,12 @@ export const HDR_TABLE = 24;
 export const HDR_TRAP_UNITS = 28;
 /** Strategy of the hit path: a PRESET_ constant. */
 export const HDR_STRATEGY = 32;
+/** Which instructions are emulated and which stepped: an ARCH_ constant. */
+export const HDR_ARCH = 36;
+/** Slots of an address space's XOL area. */
+export const HDR_XOL_SLOTS = 40;
+/** How long a return probe may keep its lease, microseconds. */
+export const HDR_LEASE_US = 44;
 // Line 1: run control, written by the orchestrator at the start and end of a run.
 /** 1 asks every CPU to leave its run at the next batch. */
 export const HDR_STOP = 64;
@@ -56,7 +62,9 @@ export const HDR_FAULTS = 128;
 // At places known at compile time: a hit needs no pointer to them.
 export const HDR_SRCU = 256;
 export const HDR_RCU = 384;
-export const HEADER_BYTES = 512;
+/** The SRCU domain of return probes' leases. */
+export const HDR_URET_SRCU = 512;
+export const HEADER_BYTES = 640;
 
 // Indices of the fault words.
 /** refcount_inc of zero, or a decrement below zero. */
@@ -87,8 +95,18 @@ export const FAULT_GRACE = 11;
 export const FAULT_LOOKUP = 12;
 /** A lookup without the lock answered from two moments at once. */
 export const FAULT_MIXED = 13;
+/** A slot of an XOL area was held twice, or let go by one who did not hold it. */
+export const FAULT_SLOT = 14;
+/** A signal was delivered during a step, or twice, or never. */
+export const FAULT_SIGNAL = 15;
+/** A return met the trampoline without an instance, or went elsewhere than its call came from. */
+export const FAULT_RETURN = 16;
+/** A lease was ended twice, or its instance was reused while it was being expired. */
+export const FAULT_LEASE = 17;
+/** A reference counter in a target's memory went below zero, or was not what it must be. */
+export const FAULT_REF_CTR = 18;
 /** Number of fault words. */
-export const FAULTS = 14;
+export const FAULTS = 19;
 
 // -- Strategies ----------------------------------------------------------------------------------
 // One bit field an axis (design: the hit path and its strategies). On the hit path a strategy is a
@@ -111,15 +129,55 @@ export const LOOKUP_SPECULATIVE = 16;
 export const NHIT_PERCPU = 32;
 /** A consumer's task filter: under its rwlock, or read without a lock. */
 export const FILTER_LOCKLESS = 64;
+/** A hit looks at its task's own tree of breakpoints first (uprobe/thread_breakpoints.ts). */
+export const LOOKUP_PER_THREAD = 128;
+/** How the displaced instruction is executed: as before Linux 6.13, as since then (arm64 simulates
+ *  nop too, XOL areas have no slot_count), or never out of line. */
+export const STEP_OLD = 0;
+export const STEP_613 = 256;
+export const STEP_NEVER = 512;
+export const STEP_MASK = 768;
+/** What a step does about signals: siglock and recalc_sigpending, or a flag of the task. */
+export const SIGNAL_FLAG = 1024;
+/** What keeps the uprobe of a pending return alive: a reference; a lease, the instance freed after
+ *  a grace period; a lease, the instance reused; the CPU's read section (fastest). */
+export const RETURN_REFCOUNT = 0;
+export const RETURN_ALLOC = 2048;
+export const RETURN_POOL = 4096;
+export const RETURN_SECTION = 6144;
+export const RETURN_MASK = 6144;
 
 export const PRESET_SPINLOCK = TABLE_SPINLOCK | READERS_REFCOUNT;
 export const PRESET_RWLOCK = TABLE_RWLOCK | READERS_REFCOUNT;
+export const PRESET_SIGLOCK = PRESET_RWLOCK | LOOKUP_PER_THREAD;
+export const PRESET_SIGNAL_FLAG = PRESET_SIGLOCK | SIGNAL_FLAG;
 export const PRESET_SRCU = TABLE_RCU | READERS_SRCU | FILTER_LOCKLESS;
-export const PRESET_TASKS_TRACE = TABLE_RCU | READERS_TRACE | FILTER_LOCKLESS;
-export const PRESET_MMAP_LOCK = PRESET_TASKS_TRACE | NHIT_PERCPU;
+export const PRESET_TASKS_TRACE = TABLE_RCU | READERS_TRACE | FILTER_LOCKLESS | STEP_613;
+export const PRESET_MMAP_LOCK = PRESET_TASKS_TRACE | NHIT_PERCPU | RETURN_ALLOC;
 export const PRESET_SPECULATIVE = PRESET_MMAP_LOCK | LOOKUP_SPECULATIVE;
+/** The same strategy by the name of what its successor changed. */
+export const PRESET_URET_ALLOC = PRESET_SPECULATIVE;
+export const PRESET_URET_POOL =
+  (PRESET_MMAP_LOCK ^ RETURN_ALLOC) | RETURN_POOL | LOOKUP_SPECULATIVE;
 export const PRESET_FASTEST =
-  TABLE_HASH | READERS_QSBR | LOOKUP_SPECULATIVE | NHIT_PERCPU | FILTER_LOCKLESS;
+  TABLE_HASH |
+  READERS_QSBR |
+  LOOKUP_SPECULATIVE |
+  NHIT_PERCPU |
+  FILTER_LOCKLESS |
+  STEP_NEVER |
+  SIGNAL_FLAG |
+  RETURN_SECTION;
+
+// HDR_ARCH: which of the three instructions leave the kernel and come back (uprobe/step.ts).
+export const ARCH_X86 = 0;
+export const ARCH_ARM64 = 1;
+/** Bytes of an XOL area, and of one slot of it. */
+export const XOL_AREA_BYTES = 4096;
+export const XOL_SLOT_BYTES_X86 = 128;
+export const XOL_SLOT_BYTES_ARM64 = 4;
+/** RI_TIMER_PERIOD: how long a lease lasts if nothing else is said, microseconds. */
+export const LEASE_US_DEFAULT = 100_000;
 
 // -- Command ring --------------------------------------------------------------------------------
 // Single producer (the orchestrator), single consumer (the housekeeper). The producer fills a slot,
@@ -159,7 +217,11 @@ export const PCPU_SRCU = 1024;
 export const PCPU_RCU = 1152;
 /** private: the word that an updater sleeps on, for limited times; never changes. */
 export const PCPU_GP_SLEEP = 1280;
-export const PERCPU_BYTES = 1408;
+/** private: counts of the leases of return probes (rcu/srcu.ts). */
+export const PCPU_URET_SRCU = 1408;
+/** private: free return instances (uprobe/return_cache.ts). */
+export const PCPU_RETURNS = 1536;
+export const PERCPU_BYTES = 1664;
 
 // What a CPU's worker is doing (PCPU_STATE).
 export const CPU_NONE = 0;
@@ -308,6 +370,12 @@ export const CONSUMER_NHIT = 64;
 export const CONSUMER_NHIT_SLOT = 28;
 export const NHIT_STRIDE = 4096;
 
+/** Which handlers a consumer has: at the entry, at the return, or both (a session, with a cookie
+ *  from the one to the other). */
+export const CONSUMER_ENTRY = 1;
+export const CONSUMER_RETURN = 2;
+export const CONSUMER_SESSION = 3;
+
 // -- Tasks (uprobe/task.ts) ----------------------------------------------------------------------
 /** Private counters of a task, i64 each: every term of the counting identity, and restarts. */
 export const TASK_TRIGGERS = 64;
@@ -329,9 +397,36 @@ export const TASK_IP = 0;
 export const TASK_SP = 8;
 export const TASK_BP = 16;
 export const TASK_DI = 24;
+/** Return probes: entries = returns + missed (depth, memory, longjmp, gone, no consumer) + those
+ *  under way, i64 each; the last an i32. */
+export const TASK_RETURN_ENTRIES = 256;
+export const TASK_RETURNS = 264;
+/** More than 64 pending returns; no memory for another. */
+export const TASK_RETURN_DEPTH = 272;
+export const TASK_RETURN_MEMORY = 280;
+/** The frame was left without a return. */
+export const TASK_RETURN_LONGJMP = 288;
+/** Its uprobe was gone before a reference could be taken; its consumers were. */
+export const TASK_RETURN_GONE = 296;
+export const TASK_RETURN_NO_CONSUMER = 304;
+/** A consumer wanted the return, but its ring was full; and nobody else took it. */
+export const TASK_RETURN_RING_FULL = 312;
+/** All consumers filtered the return. */
+export const TASK_RETURN_FILTERED = 320;
+/** Instructions executed out of line; signals delivered. */
+export const TASK_STEPS = 328;
+export const TASK_SIGNALS = 336;
+/** Value that a function returns. */
+export const TASK_AX = 344;
+/** Returns under way. */
+export const TASK_RETURN_PENDING = 388;
 /** Top of the task's stack area; the stack grows down from here. */
-export const TASK_STACK_TOP = 512;
-export const TASK_BYTES = 512;
+export const TASK_STACK_TOP = 1024;
+export const TASK_BYTES = 1024;
+/** Address of the breakpoint that every hijacked return meets: outside of every mapping. */
+export const TRAMPOLINE = 0x7fff0000;
+/** MAX_URETPROBE_DEPTH. */
+export const RETURNS_MAX = 64;
 
 // -- Commands of the ring (workload/housekeeper.ts) -----------------------------------------------
 // name(arguments) -> result; a negative result is an errno.
@@ -358,9 +453,10 @@ export const OP_TASK_DESTROY = 11;
 /** sink_create(kind, size, clock) -> sink. sink_destroy(sink) -> 0. */
 export const OP_SINK_CREATE = 12;
 export const OP_SINK_DESTROY = 13;
-/** register(inode, offset, sink, filter_task, filter_mm, limit, cookie) -> consumer. */
+/** register(inode, offset, sink, filter_task, filter_mm, limit, cookie, kind, return_sink) ->
+ *  consumer; kind: CONSUMER_, 0 for ENTRY; return_sink: 0 for the same. */
 export const OP_REGISTER = 14;
-/** register_many(inode, offset, stride, count, sink) -> how many; stops at the first failure. */
+/** register_many(inode, offset, stride, count, sink, kind) -> how many; stops at the first failure. */
 export const OP_REGISTER_MANY = 15;
 /** unregister(consumer) -> 0; the consumer's memory is free afterwards. */
 export const OP_UNREGISTER = 16;

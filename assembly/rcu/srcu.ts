@@ -2,16 +2,18 @@
 // of their own, with a full fence each way; the updater turns new readers over to the other half
 // and waits until the old one is empty.
 //
-//   offset  bytes  struct at p, SRCU_BYTES         offset  per CPU, at PCPU_SRCU
+//   offset  bytes  struct at p, SRCU_BYTES         offset  per CPU, at `counts`
 //        0     16  see grace.ts                      0, 4  lock counts of half 0 and 1
 //       16      4  CPUs                             8, 12  unlock counts of half 0 and 1
 //       20      4  see grace.ts
+//       24      4  counts
 //       32     32  gp_mutex: one at a time
 //       64      4  idx: its low bit is the half of
 //                  new readers; on its own line
 //
 // A reader may unlock on another CPU than it locked on: only the sums over all CPUs mean anything,
-// and they wrap. One domain for a set of CPUs: the counts are the CPUs', not the domain's.
+// and they wrap. The counts are the CPUs', not the domain's: a set of CPUs has as many domains as
+// there are places for counts in their areas. The public functions are for the one at PCPU_SRCU.
 //
 // Reader: [A] idx, [B] lock count, fence, its section, fence, [C] unlock count.
 // Updater, after the unlink: fence, [D] sum of unlocks, fence, [E] sum of locks, fence; for each
@@ -30,9 +32,9 @@
 //
 // plain: `at`: a count has one writer, its CPU; what the updater may miss of it the fences say
 //
-// plain: `CPUS`: set by srcu_init, before there are readers; never changes
+// plain: `CPUS`, `COUNTS`: set by srcu_init, before there are readers; never change
 //
-// plain: `p`, `PCPU_SRCU`: in srcu_init, before there are readers
+// plain: `p`, `counts`: in srcu_init, before there are readers
 
 import { LINE, PCPU_SRCU } from "../layout";
 import { fence, load32, store32 } from "../atomics";
@@ -41,24 +43,36 @@ import { mutex_init, mutex_lock, mutex_unlock } from "../sync/mutex";
 import { grace_done, grace_is_late, grace_pause, grace_stalled, grace_waits } from "./grace";
 
 const CPUS = 16;
+const COUNTS = 24;
 const GP_MUTEX = 32;
 const IDX = 64;
 const UNLOCKS = 8;
 
 /** `cpus`: how many CPUs' blocks there are. Zeroes their counts: before the first reader. */
 export function srcu_init(p: usize, cpus: i32): void {
+  srcu_init_at(p, cpus, PCPU_SRCU);
+}
+/** A domain whose counts are at `counts` of each CPU's area (a PCPU_ constant). */
+export function srcu_init_at(p: usize, cpus: i32, counts: i32): void {
   memory.fill(p, 0, 2 * LINE);
   store<i32>(p, cpus, CPUS);
+  store<i32>(p, counts, COUNTS);
   mutex_init(p + GP_MUTEX);
-  for (let cpu = 0; cpu < cpus; cpu++) memory.fill(per_cpu_ptr(PCPU_SRCU, cpu), 0, 16);
+  for (let cpu = 0; cpu < cpus; cpu++) memory.fill(per_cpu_ptr(counts, cpu), 0, 16);
 }
 
 /** Enters a read section; returns what the matching unlock wants. Nests. */
 // @ts-ignore: decorator
 @inline
 export function srcu_read_lock(p: usize): i32 {
+  return srcu_read_lock_at(p, PCPU_SRCU);
+}
+/** The same; `counts`: the domain's, here a constant. */
+// @ts-ignore: decorator
+@inline
+export function srcu_read_lock_at(p: usize, counts: i32): i32 {
   const idx = load32(p + IDX) & 1; // A
-  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(idx << 2);
+  const at = this_cpu_ptr(counts) + <usize>(idx << 2);
   store<i32>(at, load<i32>(at) + 1); // B
   fence();
   return idx;
@@ -67,22 +81,40 @@ export function srcu_read_lock(p: usize): i32 {
 // @ts-ignore: decorator
 @inline
 export function srcu_read_unlock(p: usize, idx: i32): void {
+  srcu_read_unlock_at(idx, PCPU_SRCU);
+}
+// @ts-ignore: decorator
+@inline
+export function srcu_read_unlock_at(idx: i32, counts: i32): void {
   fence();
-  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));
+  const at = this_cpu_ptr(counts) + <usize>(UNLOCKS + (idx << 2));
   store<i32>(at, load<i32>(at) + 1); // C
+}
+
+/** Entries minus exits over all CPUs: 0 when nobody is inside, and nobody comes or goes. */
+export function srcu_readers(p: usize): i32 {
+  const cpus = load<i32>(p, CPUS);
+  const counts = load<i32>(p, COUNTS);
+  let inside = 0;
+  for (let cpu = 0; cpu < cpus; cpu++) {
+    const at = per_cpu_ptr(counts, cpu);
+    inside += load32(at) + load32(at + 4) - load32(at + UNLOCKS) - load32(at + UNLOCKS + 4);
+  }
+  return inside;
 }
 
 // Whether nobody was inside at some moment between D and E.
 function half_is_empty(p: usize, idx: i32): bool {
   const cpus = load<i32>(p, CPUS);
+  const counts = load<i32>(p, COUNTS);
   let unlocks = 0;
   for (let cpu = 0; cpu < cpus; cpu++) {
-    unlocks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(UNLOCKS + (idx << 2))); // D
+    unlocks += load32(per_cpu_ptr(counts, cpu) + <usize>(UNLOCKS + (idx << 2))); // D
   }
   fence();
   let locks = 0;
   for (let cpu = 0; cpu < cpus; cpu++) {
-    locks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2)); // E
+    locks += load32(per_cpu_ptr(counts, cpu) + <usize>(idx << 2)); // E
   }
   return locks == unlocks;
 }
@@ -91,8 +123,9 @@ function half_is_empty(p: usize, idx: i32): bool {
 // -1: there is none now.
 function busy_cpu(p: usize, idx: i32): i32 {
   const cpus = load<i32>(p, CPUS);
+  const counts = load<i32>(p, COUNTS);
   for (let cpu = 0; cpu < cpus; cpu++) {
-    const at = per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2);
+    const at = per_cpu_ptr(counts, cpu) + <usize>(idx << 2);
     const out = load32(at + UNLOCKS);
     if (load32(at) - out > 0) return cpu;
   }

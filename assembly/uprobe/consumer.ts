@@ -9,6 +9,7 @@
 //       20      8  limited (0, 1), then hits still wanted: "remove after N"
 //       28      8  where CPU 0's nhit is, and its chunk, with NHIT_PERCPU (mm/slots.ts)
 //       36      4  cookie: what its handler is told about which probe was hit
+//       40     12  kind (CONSUMER_), sink of its returns, id (uc->id: never another's)
 //       64      4  nhit (tu->nhit): shared, on the line after the links as in the kernel
 //      128     16  filter rwlock, then filter_task: only this task's hits count; 0 any
 //
@@ -19,7 +20,7 @@
 //
 // plain: `CONSUMER_UPROBE` under those semaphores. `CONSUMER_NHIT_SLOT`, `NHIT_CHUNK`, `slot`:
 // fixed before A, and a count of this CPU's own. `SINK_*` but for hits, `CONSUMER_SINK`,
-// `FILTER_*`, `LIMITED`, `COOKIE` never change once the address is known. `SINK_HITS`: a sink's
+// `RETURN_SINK`, `CONSUMER_KIND`, `CONSUMER_ID`, `FILTER_*`, `LIMITED`, `COOKIE` never change once the address is known. `SINK_HITS`: a sink's
 // block is its CPU's own, and readers take snapshots. `TASK_*`: the executing task's own.
 // `CONSUMER_NHIT` is a plain increment on a shared line because the kernel's is: concurrent hits
 // lose counts, nothing depends on it, and its cost is the point.
@@ -31,7 +32,7 @@ import {
   FAULT_CONSUMER_FREED,
 } from "../layout";
 import { CONSUMER_NHIT_SLOT, FILTER_LOCKLESS, NHIT_PERCPU, NHIT_STRIDE } from "../layout";
-import { HANDLER_COUNT, INSN_NOP, INSN_PUSH } from "../layout";
+import { CONSUMER_ENTRY, HANDLER_COUNT, INSN_NOP, INSN_PUSH } from "../layout";
 import { SINK_AREA, SINK_HITS, SINK_KIND, SINK_STRIDE, STRIDE } from "../layout";
 import { add32, load32, store32 } from "../atomics";
 import { this_cpu } from "../cpu";
@@ -41,7 +42,8 @@ import { read_lock, read_unlock, rwlock_init } from "../sync/rwlock";
 import { down_read, down_write, up_read, up_write } from "../sync/rwsem";
 import { raise_slow } from "./fault";
 import { RC_HANDLED, RC_REMOVE, sink_take_slow } from "./sink";
-import { CONSUMERS, CONSUMER_RWSEM, nhit_slots, table_arena, table_strategy } from "./table";
+import { CONSUMERS, CONSUMER_RWSEM, next_consumer_id, nhit_slots, table_arena } from "./table";
+import { table_strategy } from "./table";
 import { TASK_MM, TASK_PID } from "./task";
 
 export const CONSUMER_NEXT = 0;
@@ -53,6 +55,9 @@ const LIMITED = 20;
 const REMAINING = 24;
 const NHIT_CHUNK = 32;
 const COOKIE = 36;
+export const CONSUMER_KIND = 40;
+const RETURN_SINK = 44;
+export const CONSUMER_ID = 48;
 const FILTER_LOCK = 128;
 const FILTER_TASK = 144;
 const CONSUMER_BYTES = 192;
@@ -90,12 +95,21 @@ export function consumer_create(
   }
   store32(c + CONSUMER_STATE, CONSUMER_MAGIC);
   store<u32>(c, <u32>sink, CONSUMER_SINK);
+  store<i32>(c, CONSUMER_ENTRY, CONSUMER_KIND);
+  store<u32>(c, <u32>sink, RETURN_SINK);
+  store<i32>(c, next_consumer_id(table), CONSUMER_ID);
   store<u32>(c, <u32>filter_mm, FILTER_MM);
   store<i32>(c, limit > 0 ? 1 : 0, LIMITED);
   store32(c + REMAINING, limit);
   rwlock_init(c + FILTER_LOCK);
   store<i32>(c, filter_task, FILTER_TASK);
   return c;
+}
+
+/** Which handlers it has (CONSUMER_), and where its returns go; before it is registered. */
+export function consumer_set_kind(c: usize, kind: i32, return_sink: usize): void {
+  store<i32>(c, kind, CONSUMER_KIND);
+  store<u32>(c, <u32>return_sink, RETURN_SINK);
 }
 
 /** What its handler is told; before it is registered. */

@@ -10,7 +10,7 @@
 import { INSN_NOP, INSN_PUSH, INSN_RET, TASK_BP, TASK_IP, TASK_SP } from "../layout";
 import { cpu_delay } from "../cpu";
 import { UTASK_ACTIVE_UPROBE, UTASK_RUNNING, UTASK_SSTEP, UTASK_STATE } from "./task";
-import { UTASK_XOL_INSN } from "./task";
+import { UTASK_XOL_VADDR } from "./task";
 
 /** What the processor does for one of the three instructions at the task's ip. */
 // @ts-ignore: decorator
@@ -42,9 +42,9 @@ export function skip_sstep(task: usize, opcode: i32): bool {
 /** pre_ssout, the step itself with its exception (`trap_units` of delay), and handle_singlestep. */
 export function single_step_slow(task: usize, uprobe: usize, opcode: i32, trap_units: i32): void {
   store<u32>(task, <u32>uprobe, UTASK_ACTIVE_UPROBE);
-  store<u8>(task, <u8>opcode, UTASK_XOL_INSN);
+  store<u8>(task, <u8>opcode, UTASK_XOL_VADDR);
   store<i32>(task, UTASK_SSTEP, UTASK_STATE);
-  execute_insn(task, <i32>load<u8>(task, UTASK_XOL_INSN));
+  execute_insn(task, <i32>load<u8>(task, UTASK_XOL_VADDR));
   cpu_delay(trap_units);
   store<i32>(task, UTASK_RUNNING, UTASK_STATE);
   store<u32>(task, 0, UTASK_ACTIVE_UPROBE);

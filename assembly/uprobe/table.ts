@@ -11,12 +11,14 @@
 //       80      4  uprobes in the tree
 //       96      8  what is to be freed after a grace period (uprobe/reclaim.ts); CPUs that have
 //                  taken some of it and are not done
+//      104      4  number of the last consumer made
 //      128     40  dup_mmap_sem: registration against fork of address spaces
 //      168      8  number of the last registration pass, under dup_mmap_sem. 64 bits: a million
 //                  passes a second would bring 32 back to an old mapping's number in 72 minutes
 //      192  13*64  uprobes_mmap_mutex[inode hash]: patching of new mappings
 //     1024     64  per-CPU counters of consumers (mm/slots.ts), with NHIT_PERCPU
 //     1088    128  an empty table of breakpoints (uprobe/breakpoints.ts): never changed
+//     1216     64  all tasks: the first, and at +32 the mutex of the list
 //
 // Lookups, by strategy:
 //   TABLE_SPINLOCK, TABLE_RWLOCK   under treelock, with a reference for the caller
@@ -58,13 +60,16 @@ const TABLE_ARENA = 68;
 const MAX = 76;
 export const DEFERRED = 96;
 export const RECLAIMING = 100;
+const NEXT_ID = 104;
 const DUP_MMAP_SEM = 128;
 const PASS = 168;
 const MMAP_MUTEX = 192;
 const MMAP_MUTEXES = 13; // UPROBES_HASH_SZ
 const NHIT_SLOTS = 192 + MMAP_MUTEXES * 64;
 const NO_BREAKPOINTS = NHIT_SLOTS + SLOTS_BYTES;
-export const TABLE_BYTES = NO_BREAKPOINTS + 128;
+const TASKS = NO_BREAKPOINTS + 128;
+const TASKS_MUTEX = 32;
+export const TABLE_BYTES = TASKS + 128;
 
 // struct uprobe, the kernel's places (v6.9, 64-bit): rb_node, ref and the head of register_rwsem
 // share a line, and the walk of other CPUs reads the links on it. On purpose: the published
@@ -113,6 +118,7 @@ export function table_init(table: usize, arena: usize, strategy: i32, max: i32, 
   store<u32>(table, <u32>arena, TABLE_ARENA);
   store<i32>(table, max, MAX);
   slots_init(table + NHIT_SLOTS, arena, cpus);
+  mutex_init(table + TASKS + TASKS_MUTEX);
 }
 
 export function table_arena(table: usize): usize {
@@ -123,6 +129,13 @@ export function dup_mmap_sem(table: usize): usize {
 }
 export function nhit_slots(table: usize): usize {
   return table + NHIT_SLOTS;
+}
+/** The list of all tasks (uprobe/task.ts): its first, and its mutex. */
+export function table_tasks(table: usize): usize {
+  return table + TASKS;
+}
+export function tasks_mutex(table: usize): usize {
+  return table + TASKS + TASKS_MUTEX;
 }
 /** A table of breakpoints in which nothing is found: for whoever has none. */
 export function no_breakpoints(table: usize): usize {
@@ -137,6 +150,11 @@ export function next_pass(table: usize): i64 {
 /** uprobes_mmap_hash: the mutex that keeps two new mappings of a file from patching at once. */
 export function mmap_mutex(table: usize, inode: usize): usize {
   return table + MMAP_MUTEX + <usize>((((<u32>inode) >> 6) % MMAP_MUTEXES) * 64);
+}
+
+/** A number that no other consumer of this table has had; wraps after 2^32. */
+export function next_consumer_id(table: usize): i32 {
+  return add32(table + NEXT_ID, 1) + 1;
 }
 
 export function table_strategy(table: usize): i32 {

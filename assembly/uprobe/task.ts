@@ -7,15 +7,28 @@
 //       48     16  stride, number of sites, random state, return address of its calls
 //       64     64  counters (layout.ts: TASK_TRIGGERS ...); two more at 152
 //      128      8  utask: state, address of the trap
-//      136      8  utask: uprobe being stepped, copy of its displaced instruction
-//      256    256  stack, growing down from the end
+//      136      4  utask: uprobe being stepped
+//      140      4  utask: address of the XOL slot in use, or 0
+//      144      4  utask: signal_denied
+//      256     96  counters of return probes, steps and signals; ax
+//      384     32  return instances: list (read by the lease timer), how many, pool, sequence,
+//                  armed, stack of instances (RETURN_SECTION)
+//      448     16  what others write: thread flags (TIF_), pending signals, signals ever sent
+//      512     32  in the table's list of tasks; own breakpoints (LOOKUP_PER_THREAD)
+//      768    256  stack, growing down from the end
+//
+// plain: `TASK_NEXT`, `TASK_PREVIOUS`, `list`, `table`: under the mutex of the list. `HDR_*` never changes.
 //
 // plain: `TASK_*`: a task is executed by one CPU at a time, and only its counters are read by
 // others; they are 8-byte aligned words of which a stale value is as good as a fresh one.
 
-import { TASK_BYTES, TASK_SP, TASK_STACK_TOP } from "../layout";
+import { HDR_TABLE, TASK_BYTES, TASK_SP, TASK_STACK_TOP } from "../layout";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { mmap_read_lock, mmap_read_unlock, text_ptr, vma_lookup } from "../mm/mm";
+import { mutex_lock, mutex_unlock } from "../sync/mutex";
+import { rwlock_init } from "../sync/rwlock";
+import { this_engine } from "./fault";
+import { table_tasks, tasks_mutex } from "./table";
 
 export const TASK_MM = 32;
 export const TASK_PID = 36;
@@ -32,7 +45,23 @@ export const UTASK_RUNNING = 0;
 export const UTASK_SSTEP = 1;
 export const UTASK_VADDR = 132;
 export const UTASK_ACTIVE_UPROBE = 136;
-export const UTASK_XOL_INSN = 140;
+export const UTASK_XOL_VADDR = 140;
+export const UTASK_SIGNAL_DENIED = 144;
+
+export const RETURN_INSTANCES = 384;
+export const RETURN_POOL_AT = 392;
+export const RETURN_SEQ = 396;
+export const RETURN_ARMED = 400;
+export const RETURN_STACK = 404;
+
+export const TASK_FLAGS = 448;
+export const TASK_PENDING = 452;
+export const TASK_SENT = 456;
+
+export const TASK_NEXT = 512;
+export const TASK_PREVIOUS = 516;
+export const TASK_BREAKPOINTS = 520;
+export const TASK_BREAKPOINTS_LOCK = 528;
 
 /** The address that a called function returns to: outside of every mapping. */
 export const RETURN_ADDRESS: u32 = 0x7000_0000;
@@ -73,9 +102,35 @@ export function task_create(
   store<i32>(task, sites, TASK_SITES);
   store<i32>(task, seed | 1, TASK_RANDOM); // the generator's only dead state is 0
   store<i64>(task, <i64>(task + TASK_STACK_TOP), TASK_SP);
+  rwlock_init(task + TASK_BREAKPOINTS_LOCK);
+  link(task);
   return task;
 }
 
+function link(task: usize): void {
+  const table = <usize>load<u32>(this_engine(), HDR_TABLE);
+  const list = table_tasks(table);
+  mutex_lock(tasks_mutex(table));
+  const first = load<u32>(list);
+  store<u32>(task, first, TASK_NEXT);
+  if (first != 0) store<u32>(<usize>first, <u32>task, TASK_PREVIOUS);
+  store<u32>(list, <u32>task);
+  mutex_unlock(tasks_mutex(table));
+}
+
+// Whoever walks the list holds its mutex: afterwards nobody but its CPU knows the task.
+function unlink(task: usize): void {
+  const table = <usize>load<u32>(this_engine(), HDR_TABLE);
+  mutex_lock(tasks_mutex(table));
+  const next = load<u32>(task, TASK_NEXT);
+  const previous = load<u32>(task, TASK_PREVIOUS);
+  if (previous != 0) store<u32>(<usize>previous, next, TASK_NEXT);
+  else store<u32>(table_tasks(table), next);
+  if (next != 0) store<u32>(<usize>next, previous, TASK_PREVIOUS);
+  mutex_unlock(tasks_mutex(table));
+}
+
 export function task_destroy(arena: usize, task: usize): void {
+  unlink(task);
   arena_free(arena, task, TASK_BYTES);
 }

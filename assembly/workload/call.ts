@@ -8,6 +8,7 @@
 
 import { EBUSY, EINVAL, HDR_STRATEGY, HDR_TABLE, INSN_TRAP, PRESET_FASTEST } from "../layout";
 import { PRESET_MMAP_LOCK, PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_SPINLOCK } from "../layout";
+import { PRESET_SIGLOCK, PRESET_SIGNAL_FLAG, PRESET_URET_POOL } from "../layout";
 import { PRESET_SRCU, PRESET_TASKS_TRACE, TASK_HANDLED, TASK_MISSED_NO_PROBE } from "../layout";
 import { TASK_STACK_TOP, TASK_TRIGGERS } from "../layout";
 import { load8 } from "../atomics";
@@ -71,6 +72,15 @@ export function call_speculative(task: usize, vaddr: u32, argument: i32): i32 {
 export function call_fastest(task: usize, vaddr: u32, argument: i32): i32 {
   return call(PRESET_FASTEST, task, vaddr, argument);
 }
+export function call_siglock(task: usize, vaddr: u32, argument: i32): i32 {
+  return call(PRESET_SIGLOCK, task, vaddr, argument);
+}
+export function call_signal_flag(task: usize, vaddr: u32, argument: i32): i32 {
+  return call(PRESET_SIGNAL_FLAG, task, vaddr, argument);
+}
+export function call_uret_pool(task: usize, vaddr: u32, argument: i32): i32 {
+  return call(PRESET_URET_POOL, task, vaddr, argument);
+}
 
 /** One counted call by the engine's own strategy. */
 export function trigger_call(task: usize, vaddr: u32): void {
@@ -81,5 +91,8 @@ export function trigger_call(task: usize, vaddr: u32): void {
   else if (strategy == PRESET_TASKS_TRACE) call_tasks_trace(task, vaddr, 0);
   else if (strategy == PRESET_MMAP_LOCK) call_mmap_lock(task, vaddr, 0);
   else if (strategy == PRESET_SPECULATIVE) call_speculative(task, vaddr, 0);
+  else if (strategy == PRESET_SIGLOCK) call_siglock(task, vaddr, 0);
+  else if (strategy == PRESET_SIGNAL_FLAG) call_signal_flag(task, vaddr, 0);
+  else if (strategy == PRESET_URET_POOL) call_uret_pool(task, vaddr, 0);
   else call_fastest(task, vaddr, 0);
 }

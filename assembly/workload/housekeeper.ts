@@ -12,6 +12,7 @@
 // made here only.
 
 import {
+  CONSUMER_SESSION,
   EBUSY,
   EINVAL,
   ENOMEM,
@@ -57,7 +58,12 @@ import { mm_create, mm_put } from "../mm/mm";
 import { park } from "../sync/park";
 import { vm_mmap, vm_munmap } from "../uprobe/breakpoint";
 import { consumer_create, consumer_free, consumer_is_live } from "../uprobe/consumer";
-import { consumer_kill, consumer_set_cookie, CONSUMER_UPROBE } from "../uprobe/consumer";
+import {
+  consumer_kill,
+  consumer_set_cookie,
+  consumer_set_kind,
+  CONSUMER_UPROBE,
+} from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
@@ -85,10 +91,14 @@ function register_one(
   filter_mm: usize,
   limit: i32,
   cookie: i32,
+  kind: i32,
+  return_sink: usize,
 ): i32 {
+  if ((kind & ~CONSUMER_SESSION) != 0) return EINVAL;
   const c = consumer_create(table, sink, filter_task, filter_mm, limit);
   if (c == 0) return ENOMEM;
   consumer_set_cookie(c, cookie);
+  if (kind != 0) consumer_set_kind(c, kind, return_sink != 0 ? return_sink : sink);
   const rc = uprobe_register(table, inode, offset, c);
   if (rc == 0) return <i32>c;
   consumer_free(table, c);
@@ -102,9 +112,10 @@ function register_many(
   stride: i32,
   count: i32,
   sink: usize,
+  kind: i32,
 ): i32 {
   for (let i = 0; i < count; i++) {
-    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0, 0);
+    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0, 0, kind, 0);
     // Addresses above 2 GiB look negative: only the errno range is an error.
     if (rc < 0 && rc >= ETIMEDOUT) return i == 0 ? rc : i;
   }
@@ -164,6 +175,8 @@ function execute(slot: usize): i32 {
   const a4 = load<u32>(a, 16);
   const a5 = load<u32>(a, 20);
   const a6 = load<u32>(a, 24);
+  const a7 = load<u32>(a, 28);
+  const a8 = load<u32>(a, 32);
   switch (load<i32>(slot, SLOT_OP)) {
     case OP_NOP:
       return 0;
@@ -198,9 +211,9 @@ function execute(slot: usize): i32 {
       sink_destroy(a0);
       return 0;
     case OP_REGISTER:
-      return register_one(table, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5, <i32>a6);
+      return register_one(table, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5, <i32>a6, <i32>a7, a8);
     case OP_REGISTER_MANY:
-      return register_many(table, a0, <i32>a1, <i32>a2, <i32>a3, a4);
+      return register_many(table, a0, <i32>a1, <i32>a2, <i32>a3, a4, <i32>a5);
     case OP_UNREGISTER:
       return unregister_one(table, a0);
     case OP_CHECK_TREE:

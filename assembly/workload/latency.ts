@@ -8,11 +8,15 @@
 
 import { HIST_BYTES, HIST_LEFT, LATENCY_PERIOD, PCPU_COUNT, PRESET_FASTEST } from "../layout";
 import { PRESET_MMAP_LOCK, PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_SPINLOCK } from "../layout";
+import { PRESET_SIGLOCK, PRESET_SIGNAL_FLAG, PRESET_URET_POOL } from "../layout";
 import { PRESET_SRCU, PRESET_TASKS_TRACE } from "../layout";
 import { cpu_begin_batch, cpu_now, cpu_slept, this_cpu_ptr } from "../cpu";
 import { synchronize_srcu } from "../rcu/srcu";
 import { synchronize_rcu_qsbr, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
 import { histogram_record } from "./histogram";
+import { trigger_siglock, trigger_siglock_many } from "./trigger";
+import { trigger_signal_flag, trigger_signal_flag_many } from "./trigger";
+import { trigger_uret_pool, trigger_uret_pool_many } from "./trigger";
 import { trigger_spinlock, trigger_spinlock_many } from "./trigger";
 import { trigger_rwlock, trigger_rwlock_many } from "./trigger";
 import { trigger_srcu, trigger_srcu_many } from "./trigger";
@@ -77,6 +81,12 @@ function trigger_entry(preset: i32, many: bool, task: usize, n: i32): i32 {
     return many ? trigger_mmap_lock_many(task, n) : trigger_mmap_lock(task, n);
   if (preset == PRESET_SPECULATIVE)
     return many ? trigger_speculative_many(task, n) : trigger_speculative(task, n);
+  if (preset == PRESET_SIGLOCK)
+    return many ? trigger_siglock_many(task, n) : trigger_siglock(task, n);
+  if (preset == PRESET_SIGNAL_FLAG)
+    return many ? trigger_signal_flag_many(task, n) : trigger_signal_flag(task, n);
+  if (preset == PRESET_URET_POOL)
+    return many ? trigger_uret_pool_many(task, n) : trigger_uret_pool(task, n);
   return many ? trigger_fastest_many(task, n) : trigger_fastest(task, n);
 }
 
@@ -148,4 +158,22 @@ export function latency_fastest(task: usize, h: usize, n: i32): i32 {
 }
 export function latency_fastest_many(task: usize, h: usize, n: i32): i32 {
   return sampled(PRESET_FASTEST, true, task, h, n);
+}
+export function latency_siglock(task: usize, h: usize, n: i32): i32 {
+  return sampled(PRESET_SIGLOCK, false, task, h, n);
+}
+export function latency_siglock_many(task: usize, h: usize, n: i32): i32 {
+  return sampled(PRESET_SIGLOCK, true, task, h, n);
+}
+export function latency_signal_flag(task: usize, h: usize, n: i32): i32 {
+  return sampled(PRESET_SIGNAL_FLAG, false, task, h, n);
+}
+export function latency_signal_flag_many(task: usize, h: usize, n: i32): i32 {
+  return sampled(PRESET_SIGNAL_FLAG, true, task, h, n);
+}
+export function latency_uret_pool(task: usize, h: usize, n: i32): i32 {
+  return sampled(PRESET_URET_POOL, false, task, h, n);
+}
+export function latency_uret_pool_many(task: usize, h: usize, n: i32): i32 {
+  return sampled(PRESET_URET_POOL, true, task, h, n);
 }

@@ -14,7 +14,13 @@
 
 import { HDR_TABLE, INSN_TRAP, PRESET_MMAP_LOCK } from "../layout";
 import { PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_SPINLOCK, PRESET_SRCU } from "../layout";
-import { PRESET_TASKS_TRACE, TASK_HANDLED, TASK_MISSED_NO_PROBE, TASK_STACK_TOP } from "../layout";
+import {
+  PRESET_SIGLOCK,
+  PRESET_SIGNAL_FLAG,
+  PRESET_TASKS_TRACE,
+  PRESET_URET_POOL,
+} from "../layout";
+import { TASK_HANDLED, TASK_MISSED_NO_PROBE, TASK_STACK_TOP } from "../layout";
 import { TASK_TRIGGERS } from "../layout";
 import { load8 } from "../atomics";
 import { cpu_begin_batch, cpu_slept } from "../cpu";
@@ -105,4 +111,22 @@ export function trigger_speculative(task: usize, n: i32): i32 {
 }
 export function trigger_speculative_many(task: usize, n: i32): i32 {
   return trigger(PRESET_SPECULATIVE, true, task, n);
+}
+export function trigger_siglock(task: usize, n: i32): i32 {
+  return trigger(PRESET_SIGLOCK, false, task, n);
+}
+export function trigger_siglock_many(task: usize, n: i32): i32 {
+  return trigger(PRESET_SIGLOCK, true, task, n);
+}
+export function trigger_signal_flag(task: usize, n: i32): i32 {
+  return trigger(PRESET_SIGNAL_FLAG, false, task, n);
+}
+export function trigger_signal_flag_many(task: usize, n: i32): i32 {
+  return trigger(PRESET_SIGNAL_FLAG, true, task, n);
+}
+export function trigger_uret_pool(task: usize, n: i32): i32 {
+  return trigger(PRESET_URET_POOL, false, task, n);
+}
+export function trigger_uret_pool_many(task: usize, n: i32): i32 {
+  return trigger(PRESET_URET_POOL, true, task, n);
 }

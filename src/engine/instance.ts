@@ -13,6 +13,9 @@ export interface EngineExports {
     strategy: number,
     uprobesMax: number,
     trapUnits: number,
+    arch: number,
+    xolSlots: number,
+    leaseUs: number,
   ): number;
   engine_attach(base: number, cpu: number): number;
   cpu_init(areas: number, cpu: number): void;

@@ -22,6 +22,11 @@ const FAULT_NAMES: readonly string[] = [
   "grace-period",
   "lookup",
   "mixed-lookup",
+  "slot",
+  "signal",
+  "return",
+  "lease",
+  "reference-counter",
 ];
 
 /** Terms of the counting identity, summed over tasks or of one task. */

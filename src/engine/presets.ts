@@ -7,6 +7,8 @@ export interface Preset {
   description: string;
   /** PRESET_ constant of the engine. */
   strategy: number;
+  /** The preset whose entries it has, where two names stand for one strategy. @default its own */
+  entries?: string;
 }
 
 /** One strategy per axis of the hit path; the engine has specialised entries for each. */
@@ -20,6 +22,16 @@ export const PRESETS = [
     name: "rwlock",
     description: "probe table under a queued reader-writer spinlock (Linux 6.10)",
     strategy: abi.PRESET_RWLOCK,
+  },
+  {
+    name: "siglock",
+    description: "as rwlock, a tree of breakpoints per task; steps take siglock (before 6.15)",
+    strategy: abi.PRESET_SIGLOCK,
+  },
+  {
+    name: "signal-flag",
+    description: "as siglock, steps note a denied signal in the task instead (Linux 6.15)",
+    strategy: abi.PRESET_SIGNAL_FLAG,
   },
   {
     name: "srcu",
@@ -42,6 +54,17 @@ export const PRESETS = [
     strategy: abi.PRESET_SPECULATIVE,
   },
   {
+    name: "uret-alloc",
+    description: "as speculative: leased return instances, freed after a grace period (Linux 6.14)",
+    strategy: abi.PRESET_URET_ALLOC,
+    entries: "speculative",
+  },
+  {
+    name: "uret-pool",
+    description: "as uret-alloc, return instances reused at once (Linux 6.14)",
+    strategy: abi.PRESET_URET_POOL,
+  },
+  {
     name: "fastest",
     description: "hash of breakpoints, QSBR: no shared write, no fence, no locked operation a hit",
     strategy: abi.PRESET_FASTEST,
@@ -61,8 +84,14 @@ export function strategyOf(name: PresetName): number {
   return findPreset(name)?.strategy ?? abi.PRESET_SPINLOCK;
 }
 
+/** What the engine has specialised exports for. */
+export type Verb = "trigger" | "latency" | "returns";
+type Entry = Verb | `${Verb}_many` | "call" | "enter" | "leave";
+
 /** The engine's specialised export of a preset: hits of one site or of many, or one single call. */
-export function entryOf(name: PresetName, what: "trigger" | "trigger_many" | "call"): string {
+export function entryOf(name: PresetName, what: Entry): string {
   const [verb = "", many] = what.split("_");
-  return [verb, name.replaceAll("-", "_"), many].filter((word) => word !== undefined).join("_");
+  const preset: Preset | undefined = findPreset(name);
+  const entries = (preset?.entries ?? name).replaceAll("-", "_");
+  return [verb, entries, many].filter((word) => word !== undefined).join("_");
 }

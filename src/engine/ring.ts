@@ -5,7 +5,7 @@ import * as abi from "./abi.js";
 import type { EngineMemory } from "./memory.js";
 
 /** Most arguments of a command; those not given are 0, not what the slot held before. */
-const ARGS_MAX = 7;
+const ARGS_MAX = 13;
 
 interface Pending {
   sequence: number;

@@ -28,6 +28,12 @@ export interface EngineOptions {
   uprobesMax?: number;
   /** Iterations of cpu.delay per exception. @default 0 */
   trapUnits?: number;
+  /** Which instructions are stepped: an ARCH_ constant. @default ARCH_X86 */
+  arch?: number;
+  /** Slots of an address space's XOL area, one of them the trampoline's. @default all that fit */
+  xolSlots?: number;
+  /** How long a return probe keeps its lease, microseconds. @default 100 000 */
+  leaseUs?: number;
 }
 
 /** A run that has passed its start barrier on all CPUs. */

@@ -165,6 +165,9 @@ class Threads implements ThreadsRunner {
       options.strategy ?? abi.PRESET_SPINLOCK,
       options.uprobesMax ?? UPROBES_MAX,
       options.trapUnits ?? 0,
+      options.arch ?? abi.ARCH_X86,
+      options.xolSlots ?? 0,
+      options.leaseUs ?? 0,
     );
     if (rc !== 0) {
       const asked = `${cpus} CPUs in ${this.#bytes} bytes`;

@@ -50,6 +50,9 @@ export class Solo implements Runner {
       options.strategy ?? abi.PRESET_SPINLOCK,
       options.uprobesMax ?? 1024,
       options.trapUnits ?? 0,
+      options.arch ?? abi.ARCH_X86,
+      options.xolSlots ?? 0,
+      options.leaseUs ?? 0,
     );
     assert.is(rc, 0, `engine_init: ${errnoText(rc)}`);
     this.cpus = options.cpus;
@@ -63,7 +66,7 @@ export class Solo implements Runner {
     const head = memory.load(ring + abi.RING_HEAD);
     const slot = ring + abi.RING_SLOTS_AT + (head & (abi.RING_SLOTS - 1)) * abi.RING_SLOT_BYTES;
     memory.store(slot + abi.SLOT_OP, op);
-    for (let i = 0; i < 7; i++) memory.store(slot + abi.SLOT_ARGS + 4 * i, args[i] ?? 0);
+    for (let i = 0; i < 13; i++) memory.store(slot + abi.SLOT_ARGS + 4 * i, args[i] ?? 0);
     memory.store(ring + abi.RING_HEAD, (head + 1) | 0);
     assert.is(this.host.exports.housekeeper_run(0n), 1);
     return memory.load(slot + abi.SLOT_RESULT);

@@ -3,6 +3,7 @@
 import { WasmprobeError } from "../../base/errors.js";
 import * as abi from "../../engine/abi.js";
 import { sumHits } from "../../engine/memory.js";
+import { entryOf, type Verb } from "../../engine/presets.js";
 import type { Runner } from "../../engine/runner.js";
 import { type PresetName, SITE_STRIDE } from "../cases.js";
 import { createSampler } from "../latency.js";
@@ -27,8 +28,8 @@ const OPCODES: Readonly<Record<string, number>> = {
 };
 
 /** The engine's specialised entry of a preset: hits of one site, or of many in random order. */
-export function triggerEntry(preset: PresetName, many: boolean, kind = "trigger"): string {
-  return `${kind}_${preset.replaceAll("-", "_")}${many ? "_many" : ""}`;
+export function triggerEntry(preset: PresetName, many: boolean, kind: Verb = "trigger"): string {
+  return entryOf(preset, many ? `${kind}_many` : kind);
 }
 
 /** A file of one-instruction functions, mapped into an address space. */

@@ -27,10 +27,14 @@ const QSBR = { readers: "QSBR", section: "rcu-read-qsbr", grace: "gp-qsbr" };
 const FLAVOURS: Readonly<Record<PresetName, Flavour>> = {
   spinlock: SEMAPHORE,
   rwlock: SEMAPHORE,
+  siglock: SEMAPHORE,
+  "signal-flag": SEMAPHORE,
   srcu: SRCU,
   "tasks-trace": TRACE,
   "mmap-lock": TRACE,
   speculative: TRACE,
+  "uret-alloc": TRACE,
+  "uret-pool": TRACE,
   fastest: QSBR,
 };
 
