@@ -20,10 +20,10 @@
 //
 // plain: `CONSUMER_UPROBE` under those semaphores. `CONSUMER_NHIT_SLOT`, `NHIT_CHUNK`, `slot`:
 // fixed before A, and a count of this CPU's own. `SINK_*` but for hits, `CONSUMER_SINK`,
-// `RETURN_SINK`, `CONSUMER_KIND`, `CONSUMER_ID`, `FILTER_*`, `LIMITED`, `COOKIE` never change once the address is known. `SINK_HITS`: a sink's
-// block is its CPU's own, and readers take snapshots. `TASK_*`: the executing task's own.
-// `CONSUMER_NHIT` is a plain increment on a shared line because the kernel's is: concurrent hits
-// lose counts, nothing depends on it, and its cost is the point.
+// `RETURN_SINK`, `CONSUMER_KIND`, `CONSUMER_ID`, `FILTER_*`, `LIMITED`, `COOKIE` never change once
+// the address is known. `SINK_HITS`: a sink's block is its CPU's own, and readers take snapshots.
+// `TASK_*`: the executing task's own. `CONSUMER_NHIT` is a plain increment on a shared line because
+// the kernel's is: concurrent hits lose counts, nothing depends on it, and its cost is the point.
 
 import {
   CONSUMER_DEAD_MAGIC,

@@ -17,7 +17,8 @@
 //      512     32  in the table's list of tasks; own breakpoints (LOOKUP_PER_THREAD)
 //      768    256  stack, growing down from the end
 //
-// plain: `TASK_NEXT`, `TASK_PREVIOUS`, `list`, `table`: under the mutex of the list. `HDR_*` never changes.
+// plain: `TASK_NEXT`, `TASK_PREVIOUS`, `list`, `table`: under the mutex of the list. `HDR_*` never
+// changes.
 //
 // plain: `TASK_*`: a task is executed by one CPU at a time, and only its counters are read by
 // others; they are 8-byte aligned words of which a stale value is as good as a fresh one.

@@ -41,9 +41,9 @@ function is_preset(strategy: i32): bool {
 
 /**
  * Formats [base, base + bytes) as an engine of `cpus` measuring CPUs, with a hit path of
- * `strategy` (PRESET_ constant) and a probe table for at most `uprobes_max` probes. `arch`: an ARCH_
- * constant. `xol_slots`: of an address space, the trampoline's among them; 0: as many as fit its
- * area. `lease_us`: of return probes, 0 for LEASE_US_DEFAULT. CPU number `cpus` is the
+ * `strategy` (PRESET_ constant) and a probe table for at most `uprobes_max` probes. `arch`: an
+ * ARCH_ constant. `xol_slots`: of an address space, the trampoline's among them; 0: as many as fit
+ * its area. `lease_us`: of return probes, 0 for LEASE_US_DEFAULT. CPU number `cpus` is the
  * housekeeper, `cpus + 1` the orchestrator. EINVAL: an argument is out of range, base
  * or size is not a multiple of STRIDE. ENOMEM: the size does not even hold the engine's own
  * structures.
