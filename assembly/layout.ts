@@ -336,6 +336,8 @@ export const HANDLER_COUNT = 0;
 export const HANDLER_HIST = 1;
 export const HANDLER_EMIT = 2;
 export const HANDLER_CALL = 3;
+/** Of sessions: count, and a log2 histogram of the nanoseconds from entry to return. */
+export const HANDLER_LATENCY = 4;
 /** Offsets in a sink: handler kind, bytes between CPUs, address of CPU 0's block; records a ring,
  *  or place of the function; whether records get a time. */
 export const SINK_KIND = 0;
@@ -446,7 +448,9 @@ export const OP_MM_DESTROY = 7;
 /** mmap(mm, inode, vaddr, bytes, pgoff) -> 0. munmap(mm, vaddr) -> 0. */
 export const OP_MMAP = 8;
 export const OP_MUNMAP = 9;
-/** task_create(mm, pid, vaddr, stride, sites, seed) -> task; EINVAL: not in one mapping.
+/** task_create(mm, pid, vaddr, stride, sites, seed, stack) -> task; stack: bytes, a multiple of 16,
+ * 0
+ *  for the task's own 256; EINVAL: not in one mapping.
  *  task_destroy(task) -> 0. */
 export const OP_TASK_CREATE = 10;
 export const OP_TASK_DESTROY = 11;
@@ -456,7 +460,8 @@ export const OP_SINK_DESTROY = 13;
 /** register(inode, offset, sink, filter_task, filter_mm, limit, cookie, kind, return_sink) ->
  *  consumer; kind: CONSUMER_, 0 for ENTRY; return_sink: 0 for the same. */
 export const OP_REGISTER = 14;
-/** register_many(inode, offset, stride, count, sink, kind) -> how many; stops at the first failure. */
+/** register_many(inode, offset, stride, count, sink, kind) -> how many; stops at the first
+ *  failure. */
 export const OP_REGISTER_MANY = 15;
 /** unregister(consumer) -> 0; the consumer's memory is free afterwards. */
 export const OP_UNREGISTER = 16;
@@ -471,6 +476,9 @@ export const OP_CHURN = 20;
 /** synchronize() -> how many it freed: all that was deferred before, but for what other CPUs have
  *  taken and are about to free. */
 export const OP_SYNCHRONIZE = 21;
+/** task_fork(parent, mm, pid) -> child, at the parent's place of the program, of which mm has a
+ *  copy. */
+export const OP_TASK_FORK = 22;
 
 /** registration_create(mm, inode, vaddr, offset, stride) -> state. registration_destroy(state). */
 export const OP_REGISTRATION_CREATE = 40;

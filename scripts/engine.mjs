@@ -16,7 +16,10 @@ export const NO_INLINE = [
   "*/park",
   "*/osq_lock",
   "*/cpu_delay",
-  "*/handler_chain",
+  "*/handler_chain*",
+  "*/trampoline_*",
+  "*/begin_*",
+  "*/end_*",
   "*/fast_rounds_*",
 ];
 

@@ -144,21 +144,43 @@ function wait_for_half(p: usize, idx: i32): void {
   }
 }
 
+// The grace period in steps, for those who have something else to do while they wait: begin, twice
+// (flip, until it is over), end. What lies between begin and end excludes other grace periods.
+
+export function srcu_gp_begin(p: usize): void {
+  fence();
+  mutex_lock(p + GP_MUTEX);
+}
+/** New readers go to the other half; returns the one to be waited for. */
+export function srcu_gp_flip(p: usize): i32 {
+  const idx = load32(p + IDX);
+  store32(p + IDX, idx + 1);
+  fence();
+  return idx & 1;
+}
+export function srcu_gp_is_over(p: usize, idx: i32): bool {
+  if (!half_is_empty(p, idx)) return false;
+  fence();
+  return true;
+}
+export function srcu_gp_stalled(p: usize, idx: i32): void {
+  grace_stalled(p, busy_cpu(p, idx));
+}
+export function srcu_gp_end(p: usize): void {
+  grace_done(p);
+  mutex_unlock(p + GP_MUTEX);
+}
+
 /**
  * Returns when every section that had begun before the call has ended, on any CPU. Sections that
  * begin later are not waited for, but for one a CPU, counted into the half that it was about to
  * leave. Blocks; not to be called in a section: it would wait for itself.
  */
 export function synchronize_srcu(p: usize): void {
-  fence();
-  mutex_lock(p + GP_MUTEX);
+  srcu_gp_begin(p);
   for (let flip = 0; flip < 2; flip++) {
-    const idx = load32(p + IDX);
-    store32(p + IDX, idx + 1);
-    fence();
-    wait_for_half(p, idx & 1);
+    wait_for_half(p, srcu_gp_flip(p));
     fence();
   }
-  grace_done(p);
-  mutex_unlock(p + GP_MUTEX);
+  srcu_gp_end(p);
 }

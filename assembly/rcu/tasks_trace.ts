@@ -113,6 +113,11 @@ export function rcu_offline(): void {
   store32(this_cpu_ptr(PCPU_RCU) + MODE, OFFLINE); // E
 }
 
+/** Whether this CPU may read now. */
+export function rcu_is_online(): bool {
+  return load32(this_cpu_ptr(PCPU_RCU) + MODE) != OFFLINE;
+}
+
 /** A quiet moment: this CPU holds nothing that it read. QSBR lives on these. */
 // @ts-ignore: decorator
 @inline
@@ -187,6 +192,28 @@ function synchronize(p: usize, trace: bool): void {
   grace_done(p);
   mutex_unlock(p + GP_MUTEX);
   if (mode != OFFLINE) come_back(p, mode);
+}
+
+/**
+ * start_poll_synchronize_rcu: begins a grace period that nobody waits for, and returns what
+ * poll_state_synchronize_rcu wants. Never blocks; the unlink must be behind a locked operation or a
+ * fence.
+ */
+export function start_poll_synchronize_rcu(p: usize): i32 {
+  return add32(p + GENERATION, 1) + 1; // C
+}
+
+/**
+ * Whether every section that had begun before start_poll_synchronize_rcu returned `target` has
+ * ended: true, or "ask again". A CPU passes in way 1 or 2 only. Never blocks; any CPU may ask, also
+ * in a section.
+ */
+export function poll_state_synchronize_rcu(p: usize, target: i32): bool {
+  const cpus = load<i32>(p, CPUS);
+  for (let cpu = 0; cpu < cpus; cpu++) {
+    if (!has_passed(p, cpu, target)) return false;
+  }
+  return true;
 }
 
 /**

@@ -22,8 +22,9 @@
 // fixed before A, and a count of this CPU's own. `SINK_*` but for hits, `CONSUMER_SINK`,
 // `RETURN_SINK`, `CONSUMER_KIND`, `CONSUMER_ID`, `FILTER_*`, `LIMITED`, `COOKIE` never change once
 // the address is known. `SINK_HITS`: a sink's block is its CPU's own, and readers take snapshots.
-// `TASK_*`: the executing task's own. `CONSUMER_NHIT` is a plain increment on a shared line because
-// the kernel's is: concurrent hits lose counts, nothing depends on it, and its cost is the point.
+// `TASK_*`, `UTASK_COOKIE`: the executing task's own. `CONSUMER_NHIT` is a plain increment on a
+// shared line because the kernel's is: concurrent hits lose counts, nothing depends on it, and its
+// cost is the point.
 
 import {
   CONSUMER_DEAD_MAGIC,
@@ -32,19 +33,21 @@ import {
   FAULT_CONSUMER_FREED,
 } from "../layout";
 import { CONSUMER_NHIT_SLOT, FILTER_LOCKLESS, NHIT_PERCPU, NHIT_STRIDE } from "../layout";
-import { CONSUMER_ENTRY, HANDLER_COUNT, INSN_NOP, INSN_PUSH } from "../layout";
+import { CONSUMER_ENTRY, CONSUMER_RETURN, HANDLER_COUNT, HANDLER_LATENCY } from "../layout";
+import { INSN_NOP, INSN_PUSH } from "../layout";
 import { SINK_AREA, SINK_HITS, SINK_KIND, SINK_STRIDE, STRIDE } from "../layout";
 import { add32, load32, store32 } from "../atomics";
-import { this_cpu } from "../cpu";
+import { cpu_now, this_cpu } from "../cpu";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { slot_alloc, slot_free } from "../mm/slots";
 import { read_lock, read_unlock, rwlock_init } from "../sync/rwlock";
 import { down_read, down_write, up_read, up_write } from "../sync/rwsem";
 import { raise_slow } from "./fault";
-import { RC_HANDLED, RC_REMOVE, sink_take_slow } from "./sink";
+import { RC_HANDLED, RC_REMOVE, RC_RETURN, sink_count, sink_return_slow } from "./sink";
+import { sink_take_slow } from "./sink";
 import { CONSUMERS, CONSUMER_RWSEM, next_consumer_id, nhit_slots, table_arena } from "./table";
 import { table_strategy } from "./table";
-import { TASK_MM, TASK_PID } from "./task";
+import { TASK_MM, TASK_PID, UTASK_COOKIE } from "./task";
 
 export const CONSUMER_NEXT = 0;
 const CONSUMER_STATE = 4;
@@ -166,7 +169,8 @@ export function sole_counter(u: usize, opcode: i32): i64 {
     load32(c + CONSUMER_NEXT) == 0 &&
     load<i32>(c, FILTER_TASK) == 0 &&
     load<u32>(c, FILTER_MM) == 0 &&
-    load<i32>(c, LIMITED) == 0
+    load<i32>(c, LIMITED) == 0 &&
+    load<i32>(c, CONSUMER_KIND) == CONSUMER_ENTRY
   ) {
     const sink = <usize>load<u32>(c, CONSUMER_SINK);
     const slot = load<u32>(c, CONSUMER_NHIT_SLOT);
@@ -269,13 +273,60 @@ export function uprobe_dispatcher(strategy: i32, c: usize, task: usize): i32 {
     }
     if (before == 1) rc |= RC_REMOVE;
   }
+  const which = load<i32>(c, CONSUMER_KIND);
+  if (which == CONSUMER_RETURN) return rc | RC_RETURN; // as the kernel's: no program at the entry
   const sink = <usize>load<u32>(c, CONSUMER_SINK);
-  const block =
-    <usize>load<u32>(sink, SINK_AREA) + <usize>(this_cpu() * load<i32>(sink, SINK_STRIDE));
   const kind = load<i32>(sink, SINK_KIND);
+  if (which != CONSUMER_ENTRY) return begin_session_slow(kind, sink, c, task, rc);
+  const block = block_of(sink);
   if (kind != HANDLER_COUNT) {
     return sink_take_slow(kind, sink, block, load<i32>(c, COOKIE), task, rc);
   }
   store<i64>(block, load<i64>(block, SINK_HITS) + 1, SINK_HITS);
   return rc;
+}
+
+// This CPU's block of a sink.
+// @ts-ignore: decorator
+@inline
+function block_of(sink: usize): usize {
+  return <usize>load<u32>(sink, SINK_AREA) + <usize>(this_cpu() * load<i32>(sink, SINK_STRIDE));
+}
+
+// The entry of a session: its handler takes the hit, says whether the return is wanted, and leaves
+// the cookie. One that only times (HANDLER_LATENCY) counts at the return.
+function begin_session_slow(kind: i32, sink: usize, c: usize, task: usize, rc: i32): i32 {
+  if (kind == HANDLER_LATENCY) {
+    store<i64>(task, cpu_now(), UTASK_COOKIE);
+    return rc | RC_RETURN;
+  }
+  store<i64>(task, 0, UTASK_COOKIE);
+  const cookie = load<i32>(c, COOKIE);
+  const taken =
+    kind == HANDLER_COUNT
+      ? sink_count(block_of(sink), rc)
+      : sink_take_slow(kind, sink, block_of(sink), cookie, task, rc);
+  // UPROBE_HANDLER_IGNORE: it did not take the hit.
+  return (taken & RC_HANDLED) != 0 ? taken | RC_RETURN : taken;
+}
+
+/**
+ * uretprobe_dispatcher: one return for one consumer; RC_ bits. `cookie`: where its session's is, or
+ * 0. As in the kernel, nhit counts entries only. For a return that it does not want the answer is
+ * 0: another consumer's.
+ */
+// @ts-ignore: decorator
+@inline
+export function uretprobe_dispatcher(strategy: i32, c: usize, task: usize, cookie: usize): i32 {
+  if (load32(c + CONSUMER_STATE) != CONSUMER_MAGIC) raise_slow(FAULT_CONSUMER_FREED);
+  if ((strategy & FILTER_LOCKLESS) == 0) read_lock(c + FILTER_LOCK);
+  const only = load<i32>(c, FILTER_TASK);
+  if ((strategy & FILTER_LOCKLESS) == 0) read_unlock(c + FILTER_LOCK);
+  if (only != 0 && only != load<i32>(task, TASK_PID)) return 0;
+  const mm = load<u32>(c, FILTER_MM);
+  if (mm != 0 && mm != load<u32>(task, TASK_MM)) return 0;
+  const sink = <usize>load<u32>(c, RETURN_SINK);
+  const kind = load<i32>(sink, SINK_KIND);
+  if (kind == HANDLER_COUNT) return sink_count(block_of(sink), RC_HANDLED);
+  return sink_return_slow(kind, sink, block_of(sink), load<i32>(c, COOKIE), task, cookie);
 }

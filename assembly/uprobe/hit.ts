@@ -18,6 +18,9 @@
 
 import { FAULT_UPROBE_FREED, HDR_TRAP_UNITS, LOOKUP_SPECULATIVE, NHIT_PERCPU } from "../layout";
 import { PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_TASKS_TRACE, READERS_MASK } from "../layout";
+import { PRESET_FASTEST, PRESET_SRCU, PRESET_URET_ALLOC, PRESET_URET_POOL } from "../layout";
+import { READERS_SRCU, READERS_TRACE, RETURN_ALLOC, RETURN_MASK, RETURN_POOL } from "../layout";
+import { RETURN_SECTION } from "../layout";
 import { READERS_QSBR, READERS_REFCOUNT, TABLE_HASH, TABLE_MASK } from "../layout";
 import { TASK_FALLBACKS, TASK_IP, UPROBE_MAGIC } from "../layout";
 import { load32 } from "../atomics";
@@ -32,12 +35,13 @@ import { COPY_INSN, is_file_trap_slow, is_trap_at, restore_insn } from "./breakp
 import { CONSUMER_NEXT, filter_chain, uprobe_dispatcher } from "./consumer";
 import { raise_slow, this_engine } from "./fault";
 import { readers_enter, readers_exit } from "./readers";
-import { RC_HANDLED, RC_LOST, RC_REMOVE } from "./sink";
+import { RC_HANDLED, RC_LOST, RC_REMOVE, RC_RETURN } from "./sink";
 import { execute_insn, single_step_slow, skip_sstep } from "./step";
 import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, MAGIC } from "./table";
 import { put_uprobe, REGISTER_RWSEM, try_get_uprobe, uprobe_is_active } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 import { TASK_MM, UTASK_VADDR } from "./task";
+import { handle_trampoline, prepare_uretprobe, want_return } from "./uretprobe";
 
 // How a trap ended.
 /** At least one consumer took it. */
@@ -65,29 +69,33 @@ function unapply_uprobe_slow(u: usize, mm: usize, vaddr: u32): void {
   mmap_read_unlock(mm);
 }
 
-// The consumers from `first` on: HIT_HANDLED, HIT_FILTERED or HIT_NO_CONSUMER, and whether all of
-// them asked for the breakpoint's removal (WANTS_REMOVAL).
+// All consumers of `u`, and the return probe that they want: HIT_HANDLED, HIT_FILTERED or
+// HIT_NO_CONSUMER, and whether all of them asked for the breakpoint's removal (WANTS_REMOVAL).
 const WANTS_REMOVAL: i32 = 8;
 // @ts-ignore: decorator
 @inline
-function consumers(strategy: i32, first: usize, task: usize): i32 {
+function consumers(strategy: i32, table: usize, u: usize, task: usize): i32 {
+  const first = <usize>load32(u + CONSUMERS);
   if (first == 0) return HIT_NO_CONSUMER;
   let any = 0;
   let all = RC_REMOVE;
+  let ri: usize = 0;
   for (let c = first; c != 0; c = <usize>load32(c + CONSUMER_NEXT)) {
     const rc = uprobe_dispatcher(strategy, c, task);
     any |= rc;
     all &= rc;
+    if ((rc & RC_RETURN) != 0) ri = want_return(strategy, task, ri, c);
   }
+  if (ri != 0) prepare_uretprobe(strategy, table, task, u, ri);
   let outcome = HIT_HANDLED;
   if ((any & RC_HANDLED) == 0) outcome = (any & RC_LOST) != 0 ? HIT_RING_FULL : HIT_FILTERED;
   return all != 0 ? outcome | WANTS_REMOVAL : outcome;
 }
 
 // handler_chain of v6.9: the list under register_rwsem.
-function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+function handler_chain(table: usize, u: usize, task: usize, mm: usize, vaddr: u32): i32 {
   down_read(u + REGISTER_RWSEM);
-  const outcome = consumers(PRESET_RWLOCK, <usize>load32(u + CONSUMERS), task);
+  const outcome = consumers(PRESET_RWLOCK, table, u, task);
   // UPROBE_HANDLER_REMOVE by all of them. Still under register_rwsem, so no consumer can be added
   // in between, and asked again: one that wants other address spaces only has no say (C11).
   if ((outcome & WANTS_REMOVAL) != 0 && !filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
@@ -107,18 +115,29 @@ function remove_if_unwanted_slow(u: usize, mm: usize, vaddr: u32): void {
 // handler_chain of v6.12: the list in a read section.
 // @ts-ignore: decorator
 @inline
-function chain_in_section(strategy: i32, u: usize, task: usize, mm: usize, vaddr: u32): i32 {
-  const outcome = consumers(strategy, <usize>load32(u + CONSUMERS), task);
+function chain_in_section(
+  strategy: i32,
+  table: usize,
+  u: usize,
+  task: usize,
+  mm: usize,
+  vaddr: u32,
+): i32 {
+  const outcome = consumers(strategy, table, u, task);
   if ((outcome & WANTS_REMOVAL) != 0) remove_if_unwanted_slow(u, mm, vaddr);
   return outcome & ~WANTS_REMOVAL;
 }
 
-function handler_chain_shared(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
-  return chain_in_section(PRESET_TASKS_TRACE, u, task, mm, vaddr);
+function handler_chain_shared(table: usize, u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+  return chain_in_section(PRESET_TASKS_TRACE, table, u, task, mm, vaddr);
 }
 
-function handler_chain_percpu(u: usize, task: usize, mm: usize, vaddr: u32): i32 {
-  return chain_in_section(PRESET_SPECULATIVE, u, task, mm, vaddr);
+function handler_chain_percpu(table: usize, u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+  return chain_in_section(PRESET_SPECULATIVE, table, u, task, mm, vaddr);
+}
+
+function handler_chain_pool(table: usize, u: usize, task: usize, mm: usize, vaddr: u32): i32 {
+  return chain_in_section(PRESET_URET_POOL, table, u, task, mm, vaddr);
 }
 
 /**
@@ -221,7 +240,7 @@ function swbp_by_reference(
     return own ? HIT_SIGTRAP : HIT_RESTART;
   }
   const opcode = <i32>load<u8>(u, INSN); // D
-  const outcome = handler_chain(u, task, mm, vaddr);
+  const outcome = handler_chain(table, u, task, mm, vaddr);
   if (!skip_sstep(task, opcode)) single_step_slow(task, u, opcode, trap_units);
   put_uprobe(table, u);
   return outcome;
@@ -253,11 +272,13 @@ function swbp_in_section(
   const opcode = <i32>load<u8>(u, INSN); // D
   let outcome: i32;
   if ((strategy & TABLE_MASK) == TABLE_HASH) {
-    outcome = chain_in_section(strategy, u, task, mm, vaddr);
+    outcome = chain_in_section(strategy, table, u, task, mm, vaddr);
+  } else if ((strategy & RETURN_MASK) == RETURN_POOL) {
+    outcome = handler_chain_pool(table, u, task, mm, vaddr);
   } else if ((strategy & NHIT_PERCPU) != 0) {
-    outcome = handler_chain_percpu(u, task, mm, vaddr);
+    outcome = handler_chain_percpu(table, u, task, mm, vaddr);
   } else {
-    outcome = handler_chain_shared(u, task, mm, vaddr);
+    outcome = handler_chain_shared(table, u, task, mm, vaddr);
   }
   if (skip_sstep(task, opcode)) {
     readers_exit(strategy, idx);
@@ -289,4 +310,39 @@ export function handle_swbp(strategy: i32, table: usize, task: usize): i32 {
   return (strategy & READERS_MASK) == READERS_REFCOUNT
     ? swbp_by_reference(strategy, table, task, mm, vaddr, trap_units)
     : swbp_in_section(strategy, table, task, mm, vaddr, trap_units);
+}
+
+// handle_trampoline by what it depends on: the readers, the filter and the kind of return.
+function trampoline_refcount(table: usize, task: usize): void {
+  handle_trampoline(PRESET_RWLOCK, table, task);
+}
+function trampoline_srcu(table: usize, task: usize): void {
+  handle_trampoline(PRESET_SRCU, table, task);
+}
+function trampoline_trace(table: usize, task: usize): void {
+  handle_trampoline(PRESET_TASKS_TRACE, table, task);
+}
+function trampoline_alloc(table: usize, task: usize): void {
+  handle_trampoline(PRESET_URET_ALLOC, table, task);
+}
+function trampoline_pool(table: usize, task: usize): void {
+  handle_trampoline(PRESET_URET_POOL, table, task);
+}
+function trampoline_section(table: usize, task: usize): void {
+  handle_trampoline(PRESET_FASTEST, table, task);
+}
+
+/** The task has returned to the trampoline: an exception of its own, and its pending returns. */
+// @ts-ignore: decorator
+@inline
+export function trampoline_swbp(strategy: i32, table: usize, task: usize): void {
+  cpu_delay(load<i32>(this_engine(), HDR_TRAP_UNITS));
+  const kind = strategy & RETURN_MASK;
+  const readers = strategy & READERS_MASK;
+  if (kind == RETURN_SECTION) trampoline_section(table, task);
+  else if (kind == RETURN_POOL) trampoline_pool(table, task);
+  else if (kind == RETURN_ALLOC) trampoline_alloc(table, task);
+  else if (readers == READERS_TRACE) trampoline_trace(table, task);
+  else if (readers == READERS_SRCU) trampoline_srcu(table, task);
+  else trampoline_refcount(table, task);
 }

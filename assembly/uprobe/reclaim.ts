@@ -16,6 +16,7 @@ import { add32 } from "../atomics";
 import { call_rcu_take } from "../rcu/callbacks";
 import { free_breakpoints } from "./breakpoints";
 import { readers_synchronize } from "./readers";
+import { synchronize_leases } from "./ri_timer";
 import { DEFERRED, DEFERRED_UPROBE, free_deferred_uprobe, RECLAIMING } from "./table";
 import { table_is_deferring, table_strategy } from "./table";
 
@@ -28,6 +29,7 @@ export function uprobes_reclaim(table: usize): i32 {
   if (!table_is_deferring(table)) return 0;
   add32(table + RECLAIMING, 1);
   let head = call_rcu_take(table + DEFERRED); // A
+  synchronize_leases(table); // B: pending returns may use a uprobe, too
   readers_synchronize(table_strategy(table)); // B
   let freed = 0;
   while (head != 0) {

@@ -11,6 +11,7 @@
 //   HANDLER_HIST   hits; from 64 on buckets by bit length
 //   HANDLER_EMIT   hits, records lost; from 64 on a ring (below)
 //   HANDLER_CALL   hits: those that the user's function took
+//   HANDLER_LATENCY  returns; from 64 on buckets by bit length of the nanoseconds they took
 //
 // The ring has one producer, its CPU, and one consumer, the host (src/engine/event-ring.ts). It is
 // as many records long as SINK_SIZE says, a power of two; HEAD and TAIL count records ever written
@@ -22,7 +23,8 @@
 //
 // plain: `SINK_*` but for hits never change once the address is known. `SINK_HITS`, `EMIT_LOST`,
 // `bucket`: a block is its CPU's own, and readers take snapshots. `EMIT_HEAD`: this CPU's own word,
-// read back. `RECORD_*`: B, between A and C. `TASK_*`, `UTASK_VADDR`: the executing task's own.
+// read back. `RECORD_*`: B, between A and C. `TASK_*`, `UTASK_*`, `session`: the executing task's
+// own.
 
 import { EMIT_HEAD, EMIT_LOST, EMIT_RECORDS, EMIT_TAIL, HANDLER_CALL } from "../layout";
 import {
@@ -34,11 +36,12 @@ import {
 } from "../layout";
 import { RECORD_NUMBER, RECORD_PID, RECORD_TIME, RECORD_VADDR } from "../layout";
 import { SINK_AREA, SINK_BUCKETS, SINK_BUCKET_COUNT, SINK_CLOCK, SINK_HITS } from "../layout";
-import { SINK_KIND, SINK_SIZE, SINK_STRIDE, STRIDE, TASK_DI } from "../layout";
+import { SINK_KIND, SINK_SIZE, SINK_STRIDE, STRIDE, TASK_AX } from "../layout";
+import { HANDLER_LATENCY, TASK_DI } from "../layout";
 import { load32, store32 } from "../atomics";
 import { cpu_now } from "../cpu";
 import { arena_alloc, arena_free } from "../mm/arena";
-import { TASK_PID, UTASK_VADDR } from "./task";
+import { TASK_PID, UTASK_COOKIE, UTASK_VADDR } from "./task";
 
 const SINK_BLOCKS = 12;
 const SINK_ARENA = 16;
@@ -51,6 +54,8 @@ export const RC_HANDLED = 1;
 export const RC_REMOVE = 2;
 /** The handler wanted the hit, and had no room for it. */
 export const RC_LOST = 4;
+/** The return of this call is wanted as well. */
+export const RC_RETURN = 8;
 
 // Whether this CPU is in a user's handler.
 let in_handler: bool = false;
@@ -61,7 +66,7 @@ export function is_in_handler(): bool {
 
 function block_bytes(kind: i32, size: i32): i64 {
   let bytes: i64 = SINK_HITS + 8;
-  if (kind == HANDLER_HIST) bytes = SINK_BUCKETS + SINK_BUCKET_COUNT * 8;
+  if (kind == HANDLER_HIST || kind == HANDLER_LATENCY) bytes = SINK_BUCKETS + SINK_BUCKET_COUNT * 8;
   else if (kind == HANDLER_EMIT) bytes = EMIT_RECORDS + <i64>size * RECORD_BYTES;
   return (bytes + STRIDE - 1) & -STRIDE;
 }
@@ -104,8 +109,23 @@ function count_hit(block: usize): void {
   store<i64>(block, load<i64>(block, SINK_HITS) + 1, SINK_HITS);
 }
 
+/** One hit for a sink that only counts; returns `rc`. */
+// @ts-ignore: decorator
+@inline
+export function sink_count(block: usize, rc: i32): i32 {
+  count_hit(block);
+  return rc;
+}
+
+// By the number of bits that the value has.
+function count_bucket(block: usize, value: i64): void {
+  count_hit(block);
+  const bucket = block + SINK_BUCKETS + <usize>((64 - <i32>clz(value)) << 3);
+  store<i64>(bucket, load<i64>(bucket) + 1);
+}
+
 // One record to this CPU's ring; false if there is no room for it.
-function emit(sink: usize, block: usize, cookie: i32, task: usize): bool {
+function emit(sink: usize, block: usize, cookie: i32, task: usize, value: i64): bool {
   const size = load<i32>(sink, SINK_SIZE);
   const head = load<i32>(block, EMIT_HEAD);
   const lost = load<i64>(block, EMIT_LOST);
@@ -117,7 +137,7 @@ function emit(sink: usize, block: usize, cookie: i32, task: usize): bool {
   const at = block + EMIT_RECORDS + <usize>((head & (size - 1)) * RECORD_BYTES);
   const time: i64 = load<i32>(sink, SINK_CLOCK) != 0 ? cpu_now() : 0;
   store<i64>(at, time, RECORD_TIME); // B, and the next five
-  store<i64>(at, load<i64>(task, TASK_DI), RECORD_ARGUMENT);
+  store<i64>(at, value, RECORD_ARGUMENT);
   store<i32>(at, cookie, RECORD_COOKIE);
   store<i32>(at, load<i32>(task, TASK_PID), RECORD_PID);
   store<u32>(at, load<u32>(task, UTASK_VADDR), RECORD_VADDR);
@@ -128,15 +148,30 @@ function emit(sink: usize, block: usize, cookie: i32, task: usize): bool {
 }
 
 // The user's function, in the instance of its module on this CPU; its answer is whether it took
-// the hit.
-function call(sink: usize, cookie: i32, task: usize): bool {
+// the hit, and the cookie of a session that begins so.
+function call(sink: usize, cookie: i32, task: usize): i32 {
   const place = load<i32>(sink, SINK_SIZE);
   const pid = load<i32>(task, TASK_PID);
   const vaddr = load<i32>(task, UTASK_VADDR);
   in_handler = true;
   const took = call_indirect<i32>(place, cookie, pid, vaddr, load<i64>(task, TASK_DI));
   in_handler = false;
-  return took != 0;
+  return took;
+}
+
+// The same at a return, with what the function returns; in a session, with its cookie too.
+function call_return(sink: usize, cookie: i32, task: usize, session: usize): i32 {
+  const place = load<i32>(sink, SINK_SIZE);
+  const pid = load<i32>(task, TASK_PID);
+  const vaddr = load<i32>(task, UTASK_VADDR);
+  const value = load<i64>(task, TASK_AX);
+  in_handler = true;
+  const took =
+    session == 0
+      ? call_indirect<i32>(place, cookie, pid, vaddr, value)
+      : call_indirect<i32>(place, cookie, pid, vaddr, value, load<i64>(session));
+  in_handler = false;
+  return took;
 }
 
 /**
@@ -152,16 +187,45 @@ export function sink_take_slow(
   rc: i32,
 ): i32 {
   if (kind == HANDLER_EMIT) {
-    return emit(sink, block, cookie, task) ? rc : (rc & ~RC_HANDLED) | RC_LOST;
+    return emit(sink, block, cookie, task, load<i64>(task, TASK_DI))
+      ? rc
+      : (rc & ~RC_HANDLED) | RC_LOST;
   }
   if (kind == HANDLER_CALL) {
-    if (!call(sink, cookie, task)) return rc & ~RC_HANDLED;
+    const took = call(sink, cookie, task);
+    if (took == 0) return rc & ~RC_HANDLED;
+    store<i64>(task, <i64>took, UTASK_COOKIE);
     count_hit(block);
     return rc;
   }
-  count_hit(block);
-  const length = 64 - <i32>clz(load<i64>(task, TASK_DI));
-  const bucket = block + SINK_BUCKETS + <usize>(length << 3);
-  store<i64>(bucket, load<i64>(bucket) + 1);
+  count_bucket(block, load<i64>(task, TASK_DI));
   return rc;
+}
+
+/**
+ * One return for a sink that does more than count. `session`: where its cookie is, or 0. Returns
+ * RC_ bits.
+ */
+export function sink_return_slow(
+  kind: i32,
+  sink: usize,
+  block: usize,
+  cookie: i32,
+  task: usize,
+  session: usize,
+): i32 {
+  const value = load<i64>(task, TASK_AX);
+  if (kind == HANDLER_EMIT) {
+    return emit(sink, block, cookie, task, value) ? RC_HANDLED : RC_LOST;
+  }
+  if (kind == HANDLER_CALL) {
+    if (call_return(sink, cookie, task, session) == 0) return 0;
+    count_hit(block);
+  } else if (kind == HANDLER_LATENCY) {
+    const began = load<i64>(session);
+    count_bucket(block, cpu_now() - began);
+  } else {
+    count_bucket(block, value);
+  }
+  return RC_HANDLED;
 }

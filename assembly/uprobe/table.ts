@@ -19,6 +19,8 @@
 //     1024     64  per-CPU counters of consumers (mm/slots.ts), with NHIT_PERCPU
 //     1088    128  an empty table of breakpoints (uprobe/breakpoints.ts): never changed
 //     1216     64  all tasks: the first, and at +32 the mutex of the list
+//     1280     16  lease timer (uprobe/ri_timer.ts): when the next round is due, i64; whether
+//                  somebody is at it
 //
 // Lookups, by strategy:
 //   TABLE_SPINLOCK, TABLE_RWLOCK   under treelock, with a reference for the caller
@@ -69,6 +71,8 @@ const NHIT_SLOTS = 192 + MMAP_MUTEXES * 64;
 const NO_BREAKPOINTS = NHIT_SLOTS + SLOTS_BYTES;
 const TASKS = NO_BREAKPOINTS + 128;
 const TASKS_MUTEX = 32;
+export const TIMER_NEXT = TASKS + 64;
+export const TIMER_BUSY = TASKS + 72;
 export const TABLE_BYTES = TASKS + 128;
 
 // struct uprobe, the kernel's places (v6.9, 64-bit): rb_node, ref and the head of register_rwsem

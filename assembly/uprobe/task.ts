@@ -14,7 +14,8 @@
 //      384     32  return instances: list (read by the lease timer), how many, pool, sequence,
 //                  armed, stack of instances (RETURN_SECTION)
 //      448     16  what others write: thread flags (TIF_), pending signals, signals ever sent
-//      512     32  in the table's list of tasks; own breakpoints (LOOKUP_PER_THREAD)
+//      512     24  in the table's list of tasks; own breakpoints (LOOKUP_PER_THREAD)
+//      536     12  frame of the call it is in; a larger stack, its bytes
 //      768    256  stack, growing down from the end
 //
 // plain: `TASK_NEXT`, `TASK_PREVIOUS`, `list`, `table`: under the mutex of the list. `HDR_*` never
@@ -24,7 +25,7 @@
 // others; they are 8-byte aligned words of which a stale value is as good as a fresh one.
 
 import { HDR_TABLE, TASK_BYTES, TASK_SP, TASK_STACK_TOP } from "../layout";
-import { arena_alloc, arena_free } from "../mm/arena";
+import { arena_alloc } from "../mm/arena";
 import { mmap_read_lock, mmap_read_unlock, text_ptr, vma_lookup } from "../mm/mm";
 import { mutex_lock, mutex_unlock } from "../sync/mutex";
 import { rwlock_init } from "../sync/rwlock";
@@ -49,6 +50,9 @@ export const UTASK_ACTIVE_UPROBE = 136;
 export const UTASK_XOL_VADDR = 140;
 export const UTASK_SIGNAL_DENIED = 144;
 
+/** Where a session's entry handler leaves its cookie. */
+export const UTASK_COOKIE = 352;
+
 export const RETURN_INSTANCES = 384;
 export const RETURN_POOL_AT = 392;
 export const RETURN_SEQ = 396;
@@ -64,6 +68,12 @@ export const TASK_PREVIOUS = 516;
 export const TASK_BREAKPOINTS = 520;
 export const TASK_BREAKPOINTS_LOCK = 528;
 
+/** sp at the entry of the call that the task is in (workload/call.ts), 0: in none. */
+export const TASK_FRAME = 536;
+/** A stack of its own, where the one in the task is too small: address, bytes. */
+export const TASK_STACK_AT = 540;
+export const TASK_STACK_SIZE = 544;
+
 /** The address that a called function returns to: outside of every mapping. */
 export const RETURN_ADDRESS: u32 = 0x7000_0000;
 
@@ -75,6 +85,16 @@ export function task_text(mm: usize, vaddr: u32, stride: i32, sites: i32): usize
   const text = vma != 0 && sites > 0 && vma_lookup(mm, last) == vma ? text_ptr(vma, vaddr) : 0;
   mmap_read_unlock(mm);
   return text;
+}
+
+/** A stack of `bytes` in the place of the task's own 256. False: the arena is full. */
+export function task_set_stack(arena: usize, task: usize, bytes: i32): bool {
+  const stack = arena_alloc(arena, bytes);
+  if (stack == 0) return false;
+  store<u32>(task, <u32>stack, TASK_STACK_AT);
+  store<i32>(task, bytes, TASK_STACK_SIZE);
+  store<i64>(task, <i64>(stack + <usize>bytes), TASK_SP);
+  return true;
 }
 
 /**
@@ -104,11 +124,11 @@ export function task_create(
   store<i32>(task, seed | 1, TASK_RANDOM); // the generator's only dead state is 0
   store<i64>(task, <i64>(task + TASK_STACK_TOP), TASK_SP);
   rwlock_init(task + TASK_BREAKPOINTS_LOCK);
-  link(task);
+  task_link(task);
   return task;
 }
 
-function link(task: usize): void {
+export function task_link(task: usize): void {
   const table = <usize>load<u32>(this_engine(), HDR_TABLE);
   const list = table_tasks(table);
   mutex_lock(tasks_mutex(table));
@@ -119,8 +139,8 @@ function link(task: usize): void {
   mutex_unlock(tasks_mutex(table));
 }
 
-// Whoever walks the list holds its mutex: afterwards nobody but its CPU knows the task.
-function unlink(task: usize): void {
+/** Out of the list: whoever walks it holds its mutex, so that nobody else knows the task now. */
+export function task_unlink(task: usize): void {
   const table = <usize>load<u32>(this_engine(), HDR_TABLE);
   mutex_lock(tasks_mutex(table));
   const next = load<u32>(task, TASK_NEXT);
@@ -129,9 +149,4 @@ function unlink(task: usize): void {
   else store<u32>(table_tasks(table), next);
   if (next != 0) store<u32>(<usize>next, previous, TASK_PREVIOUS);
   mutex_unlock(tasks_mutex(table));
-}
-
-export function task_destroy(arena: usize, task: usize): void {
-  unlink(task);
-  arena_free(arena, task, TASK_BYTES);
 }

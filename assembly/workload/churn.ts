@@ -29,7 +29,8 @@ import { raise_slow, this_engine } from "../uprobe/fault";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
 import { sink_create, sink_destroy } from "../uprobe/sink";
 import { find_uprobe, put_uprobe, table_arena, table_strategy } from "../uprobe/table";
-import { task_create, task_destroy } from "../uprobe/task";
+import { task_create } from "../uprobe/task";
+import { task_destroy } from "../uprobe/utask";
 import { trigger_call } from "./call";
 
 const INODE = 4;
@@ -69,7 +70,7 @@ export function churn_create(
   const sink = sink_create(arena, HANDLER_COUNT, cpus, 0, 0);
   if (state == 0 || task == 0 || sink == 0) {
     if (sink != 0) sink_destroy(sink);
-    if (task != 0) task_destroy(arena, task);
+    if (task != 0) task_destroy(table, task);
     arena_free(arena, state, state_bytes(sites));
     return 0;
   }
@@ -195,6 +196,6 @@ export function churn_destroy(state: usize): void {
     if (load<u32>(slot, 4) != 0) consumer_free(table, <usize>load<u32>(slot, 4));
   }
   sink_destroy(<usize>load<u32>(state, SINK));
-  task_destroy(arena, <usize>load<u32>(state, TASK));
+  task_destroy(table, <usize>load<u32>(state, TASK));
   arena_free(arena, state, state_bytes(sites));
 }

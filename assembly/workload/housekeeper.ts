@@ -8,10 +8,11 @@
 // before it looked for work, and the sleep's own comparison sees that it was raised since.
 //
 // plain: `slot` and its arguments `a`: between TAIL and HEAD they are the consumer's, all others
-// the producer's. `HDR_*`, `UPROBE_*`, `CONSUMER_UPROBE` do not change meanwhile: registrations are
-// made here only.
+// the producer's. `HDR_*`, `UPROBE_*`, `CONSUMER_UPROBE`, `SINK_KIND` do not change meanwhile:
+// registrations are made here only.
 
 import {
+  CONSUMER_ENTRY,
   CONSUMER_SESSION,
   EBUSY,
   EINVAL,
@@ -48,9 +49,10 @@ import {
   OP_SYNCHRONIZE,
   OP_TASK_CREATE,
   OP_TASK_DESTROY,
+  OP_TASK_FORK,
 } from "../layout";
 import { OP_UNREGISTER, RING_HEAD, RING_SLOT_BYTES, RING_SLOTS, RING_SLOTS_AT } from "../layout";
-import { RING_TAIL, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
+import { HANDLER_LATENCY, RING_TAIL, SINK_KIND, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
 import { load32, store32 } from "../atomics";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { inode_create, inode_destroy } from "../mm/inode";
@@ -68,12 +70,15 @@ import { raise_slow, this_engine } from "../uprobe/fault";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
 import { uprobes_reclaim } from "../uprobe/reclaim";
+import { ri_timer_due, ri_timer_run } from "../uprobe/ri_timer";
 import { sink_create, sink_destroy } from "../uprobe/sink";
+import { table_arena } from "../uprobe/table";
 import { first_at_or_after, has_deferred, table_strategy, table_tree } from "../uprobe/table";
 import { treelock_read, treelock_write, treeunlock_read } from "../uprobe/table";
 import { treeunlock_write } from "../uprobe/table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
-import { task_create, task_destroy, task_text } from "../uprobe/task";
+import { task_create, task_set_stack, task_text } from "../uprobe/task";
+import { task_destroy, task_fork } from "../uprobe/utask";
 import { churn_create, churn_destroy, churn_probes } from "./churn";
 import { registration_create, registration_destroy } from "./registration";
 
@@ -94,11 +99,18 @@ function register_one(
   kind: i32,
   return_sink: usize,
 ): i32 {
+  if (kind == 0) kind = CONSUMER_ENTRY;
+  if (return_sink == 0) return_sink = sink;
   if ((kind & ~CONSUMER_SESSION) != 0) return EINVAL;
+  // What takes the time from entry to return needs both.
+  const times =
+    load<i32>(sink, SINK_KIND) == HANDLER_LATENCY ||
+    load<i32>(return_sink, SINK_KIND) == HANDLER_LATENCY;
+  if (times && (kind != CONSUMER_SESSION || sink != return_sink)) return EINVAL;
   const c = consumer_create(table, sink, filter_task, filter_mm, limit);
   if (c == 0) return ENOMEM;
   consumer_set_cookie(c, cookie);
-  if (kind != 0) consumer_set_kind(c, kind, return_sink != 0 ? return_sink : sink);
+  consumer_set_kind(c, kind, return_sink);
   const rc = uprobe_register(table, inode, offset, c);
   if (rc == 0) return <i32>c;
   consumer_free(table, c);
@@ -120,6 +132,24 @@ function register_many(
     if (rc < 0 && rc >= ETIMEDOUT) return i == 0 ? rc : i;
   }
   return count;
+}
+
+function create_task(
+  table: usize,
+  mm: usize,
+  pid: i32,
+  vaddr: u32,
+  stride: i32,
+  sites: i32,
+  seed: i32,
+  stack: i32,
+): i32 {
+  const arena = table_arena(table);
+  const task = task_create(arena, mm, pid, vaddr, stride, sites, seed);
+  if (task == 0) return ENOMEM;
+  if (stack == 0 || task_set_stack(arena, task, stack)) return <i32>task;
+  task_destroy(table, task);
+  return ENOMEM;
 }
 
 function unregister_one(table: usize, c: usize): i32 {
@@ -200,10 +230,12 @@ function execute(slot: usize): i32 {
     case OP_MUNMAP:
       return vm_munmap(table, a0, a1);
     case OP_TASK_CREATE:
-      if (task_text(a0, a2, <i32>a3, <i32>a4) == 0) return EINVAL;
-      return address_or(task_create(arena, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5), ENOMEM);
+      if (task_text(a0, a2, <i32>a3, <i32>a4) == 0 || (a6 & 15) != 0) return EINVAL;
+      return create_task(table, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6);
+    case OP_TASK_FORK:
+      return address_or(task_fork(table, a0, a1, <i32>a2), ENOMEM);
     case OP_TASK_DESTROY:
-      task_destroy(arena, a0);
+      task_destroy(table, a0);
       return 0;
     case OP_SINK_CREATE:
       return address_or(sink_create(arena, <i32>a0, cpus, <i32>a1, <i32>a2), ENOMEM);
@@ -249,8 +281,10 @@ export function housekeeper_run(timeout_ns: i64): i32 {
   const bell = load32(engine + HDR_BELL); // G
   let tail = load32(ring + RING_TAIL);
   if (load32(ring + RING_HEAD) == tail && !has_deferred(table)) {
-    park(engine + HDR_BELL, bell, timeout_ns);
+    const due = ri_timer_due(table);
+    park(engine + HDR_BELL, bell, due < 0 ? timeout_ns : min(timeout_ns, due));
   }
+  ri_timer_run(table);
   let done = 0;
   while (load32(ring + RING_HEAD) != tail) {
     // [D] HEAD was raised: the slot is filled.

@@ -25,7 +25,8 @@ import { uprobe_register, uprobe_unregister_nosync } from "../uprobe/register";
 import { uprobe_unregister_sync } from "../uprobe/register";
 import { sink_create, sink_destroy } from "../uprobe/sink";
 import { table_arena } from "../uprobe/table";
-import { task_create, task_destroy } from "../uprobe/task";
+import { task_create } from "../uprobe/task";
+import { task_destroy } from "../uprobe/utask";
 import { histogram_record } from "./histogram";
 import { trigger_call } from "./call";
 
@@ -89,7 +90,7 @@ export function registration_destroy(state: usize): void {
   const sink = <usize>load<u32>(state, SINK);
   if (sink != 0) sink_destroy(sink);
   const task = <usize>load<u32>(state, TASK);
-  if (task != 0) task_destroy(arena, task);
+  if (task != 0) task_destroy(table, task);
   arena_free(arena, state, STATE_BYTES);
 }
 

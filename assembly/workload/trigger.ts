@@ -1,8 +1,9 @@
 // The bench's trigger: a task that calls one-instruction functions, some of them probed.
 //
-// Each round counts its trigger, calls a function, fetches its instruction and executes it; a trap
-// byte is a hit. Exactly one counter of outcome is raised per round, at the
-// point where that outcome is known: triggers = handled + filtered + missed.
+// Each round counts its trigger, calls a function, fetches its instruction and executes it, and
+// returns; a trap byte is a hit, and so is a return address that a return probe has swapped.
+// Exactly one counter of outcome is raised per round, at the point where that outcome is known:
+// triggers = handled + filtered + missed.
 //
 // A batch ends early if its CPU slept (cpu.ts); every entry returns the triggers it has done.
 //
@@ -20,7 +21,7 @@ import {
   PRESET_TASKS_TRACE,
   PRESET_URET_POOL,
 } from "../layout";
-import { TASK_HANDLED, TASK_MISSED_NO_PROBE, TASK_STACK_TOP } from "../layout";
+import { TASK_HANDLED, TASK_MISSED_NO_PROBE, TASK_SP } from "../layout";
 import { TASK_TRIGGERS } from "../layout";
 import { load8 } from "../atomics";
 import { cpu_begin_batch, cpu_slept } from "../cpu";
@@ -28,7 +29,15 @@ import { this_engine } from "../uprobe/fault";
 import { HIT_HANDLED } from "../uprobe/hit";
 import { readers_offline, readers_online, readers_quiescent } from "../uprobe/readers";
 import { RETURN_ADDRESS, TASK_SITE0, TASK_SITES, TASK_STRIDE, TASK_TEXT } from "../uprobe/task";
-import { count, count_outcome, next_site, QUIET_ROUNDS, trap, user_execute } from "./user";
+import {
+  count,
+  count_outcome,
+  next_site,
+  QUIET_ROUNDS,
+  trap,
+  trap_return,
+  user_execute,
+} from "./user";
 
 // Two loops: the inner one is user mode, without a call out of it, so that all it uses stays in
 // registers; a trap leaves it. Its two counters are locals that are stored every round, not words
@@ -41,7 +50,8 @@ function trigger(strategy: i32, many: bool, task: usize, n: i32): i32 {
   const site0 = load<u32>(task, TASK_SITE0);
   const stride = load<u32>(task, TASK_STRIDE);
   const sites = load<u32>(task, TASK_SITES);
-  const sp = task + TASK_STACK_TOP - 8;
+  const caller = load<i64>(task, TASK_SP);
+  const sp = <usize>caller - 8;
   cpu_begin_batch();
   readers_online(strategy);
   let i = 0;
@@ -66,10 +76,12 @@ function trigger(strategy: i32, many: bool, task: usize, n: i32): i32 {
       store<i64>(task, ++no_probe, TASK_MISSED_NO_PROBE);
     } while (i < until);
     if (!trapped) continue;
-    const outcome = trap(strategy, table, task, text + <usize>vaddr, vaddr, i);
+    const outcome = trap(strategy, table, task, text + <usize>vaddr, vaddr, sp, i);
     if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
     else count_outcome(task, outcome);
+    trap_return(strategy, table, task, sp);
   }
+  store<i64>(task, caller, TASK_SP);
   readers_offline(strategy);
   return i;
 }

@@ -10,8 +10,8 @@
 // Between two quiet moments, QUIET_ROUNDS at the most, the CPU is in one long read section: the
 // table of breakpoints that was read at its beginning stays, and so does all that is found in it.
 //
-// plain: `TASK_*` and what lies at `task` are private to its CPU (uprobe/task.ts); `HDR_*` is
-// read-only while CPUs run.
+// plain: `TASK_*`, what lies at `task` and its stack (`sp`) are private to its CPU
+// (uprobe/task.ts); `HDR_*` is read-only while CPUs run.
 
 import {
   HDR_TABLE,
@@ -21,7 +21,7 @@ import {
   INSN_TRAP,
   PRESET_FASTEST,
 } from "../layout";
-import { TASK_HANDLED, TASK_MISSED_NO_PROBE, TASK_STACK_TOP, TASK_TRIGGERS } from "../layout";
+import { TASK_HANDLED, TASK_MISSED_NO_PROBE, TASK_SP, TASK_TRIGGERS } from "../layout";
 import { load8 } from "../atomics";
 import { cpu_begin_batch, cpu_slept } from "../cpu";
 import { breakpoints_of, breakpoints_shift, find_random_place } from "../uprobe/breakpoints";
@@ -38,12 +38,20 @@ import { this_engine } from "../uprobe/fault";
 import { HIT_HANDLED } from "../uprobe/hit";
 import { readers_offline, readers_online, readers_quiescent } from "../uprobe/readers";
 import { no_breakpoints } from "../uprobe/table";
+import { returns_settle } from "../uprobe/uretprobe";
 import { RETURN_ADDRESS, TASK_MM, TASK_RANDOM, TASK_SITE0, TASK_SITES } from "../uprobe/task";
 import { TASK_STRIDE, TASK_TEXT } from "../uprobe/task";
-import { add, count, count_outcome, QUIET_ROUNDS, site_of, trap, user_execute, weyl } from "./user";
-
-/** Room of a task's stack for the address that a call pushes. */
-const RETURN_AT = TASK_STACK_TOP - 8;
+import {
+  add,
+  count,
+  count_outcome,
+  QUIET_ROUNDS,
+  site_of,
+  trap,
+  trap_return,
+  user_execute,
+  weyl,
+} from "./user";
 
 // The two loops: at most `n` rounds (> 0). They return how many are left, or, if the last one
 // trapped and has still to be handled, the complement of that. What they need is computed by their
@@ -52,14 +60,14 @@ const RETURN_AT = TASK_STACK_TOP - 8;
 // One site: the instruction at `insn`, its count word at `word_at`.
 // The word is read at each hit. As long as it is the same, the consumer's hits are gathered in a
 // register too: a counter in memory that is raised at every hit waits for its own last store.
-function fast_rounds_one(task: usize, insn: usize, word_at: usize, n: i32): i32 {
+function fast_rounds_one(task: usize, sp: usize, insn: usize, word_at: usize, n: i32): i32 {
   let left = n;
   let handled = 0;
   let trapped = 0;
   let word: i64 = 0;
   let hits = 0;
   do {
-    store<i64>(task, <i64>RETURN_ADDRESS, RETURN_AT);
+    store<i64>(sp, <i64>RETURN_ADDRESS);
     left--;
     const opcode = load8(insn);
     if (opcode == INSN_TRAP) {
@@ -74,10 +82,10 @@ function fast_rounds_one(task: usize, insn: usize, word_at: usize, n: i32): i32 
         break;
       }
       hits++;
-      emulate_sole(task, now);
+      emulate_sole(task, sp, now);
       handled++;
     } else {
-      user_execute(task, task + RETURN_AT, opcode);
+      user_execute(task, sp, opcode);
       count(task, TASK_MISSED_NO_PROBE);
     }
   } while (left != 0);
@@ -88,6 +96,7 @@ function fast_rounds_one(task: usize, insn: usize, word_at: usize, n: i32): i32 
 // Sites in random order; this CPU's counters lie `nhits` and `blocks` behind CPU 0's.
 function fast_rounds_many(
   task: usize,
+  sp: usize,
   block: usize,
   text: usize,
   nhits: u32,
@@ -105,7 +114,7 @@ function fast_rounds_many(
   do {
     left--;
     const vaddr = site0 + site_of(weyl(end, -left), sites) * stride;
-    store<i64>(task, <i64>RETURN_ADDRESS, RETURN_AT);
+    store<i64>(sp, <i64>RETURN_ADDRESS);
     const opcode = load8(text + <usize>vaddr);
     if (opcode == INSN_TRAP) {
       const place = find_random_place(place_of(block, shift, vaddr), vaddr);
@@ -115,10 +124,10 @@ function fast_rounds_many(
         break;
       }
       count_sole(word, nhits, blocks, 1);
-      emulate_sole(task, word);
+      emulate_sole(task, sp, word);
       handled++;
     } else {
-      user_execute(task, task + RETURN_AT, opcode);
+      user_execute(task, sp, opcode);
       count(task, TASK_MISSED_NO_PROBE);
     }
   } while (left != 0);
@@ -128,10 +137,10 @@ function fast_rounds_many(
 
 // @ts-ignore: decorator
 @inline
-function emulate_sole(task: usize, word: i64): void {
+function emulate_sole(task: usize, sp: usize, word: i64): void {
   const insn = sole_insn(word);
   if (insn != SOLE_NOP) {
-    user_execute(task, task + RETURN_AT, insn == SOLE_PUSH ? INSN_PUSH : INSN_RET);
+    user_execute(task, sp, insn == SOLE_PUSH ? INSN_PUSH : INSN_RET);
   }
 }
 
@@ -170,6 +179,8 @@ function trigger_fast(many: bool, task: usize, n: i32): i32 {
   const mm = <usize>load<u32>(task, TASK_MM);
   const text = <usize>load<u32>(task, TASK_TEXT);
   const site0 = load<u32>(task, TASK_SITE0);
+  const caller = load<i64>(task, TASK_SP);
+  const sp = <usize>caller - 8;
   cpu_begin_batch();
   readers_online(PRESET_FASTEST);
   let i = 0;
@@ -179,18 +190,21 @@ function trigger_fast(many: bool, task: usize, n: i32): i32 {
     if (block == 0) block = no_breakpoints(table);
     const most = min(QUIET_ROUNDS, n - i);
     const rest = many
-      ? fast_rounds_many(task, block, text, sole_nhits(), sole_blocks(), most)
-      : fast_rounds_one(task, text + <usize>site0, sole_word_at(table, block, site0), most);
+      ? fast_rounds_many(task, sp, block, text, sole_nhits(), sole_blocks(), most)
+      : fast_rounds_one(task, sp, text + <usize>site0, sole_word_at(table, block, site0), most);
     if (rest >= 0) {
       i += most - rest;
       continue;
     }
     i += most - ~rest;
     const vaddr = last_vaddr(many, task);
-    const outcome = trap(PRESET_FASTEST, table, task, text + <usize>vaddr, vaddr, i);
+    const outcome = trap(PRESET_FASTEST, table, task, text + <usize>vaddr, vaddr, sp, i);
     if (outcome == HIT_HANDLED) count(task, TASK_HANDLED);
     else count_outcome(task, outcome);
+    trap_return(PRESET_FASTEST, table, task, sp);
+    returns_settle(PRESET_FASTEST, task);
   }
+  store<i64>(task, caller, TASK_SP);
   readers_offline(PRESET_FASTEST);
   return i;
 }

@@ -19,7 +19,8 @@ import {
   TASK_MISSED_NO_PROBE,
   TASK_MISSED_SIGTRAP,
 } from "../layout";
-import { TASK_MISSED_RING_FULL, TASK_RESTARTS, TASK_SP, TASK_STACK_TOP } from "../layout";
+import { FAULT_RETURN, TASK_MISSED_RING_FULL, TASK_RESTARTS, TASK_SP } from "../layout";
+import { TRAMPOLINE } from "../layout";
 import { load8 } from "../atomics";
 import {
   handle_swbp,
@@ -27,8 +28,10 @@ import {
   HIT_NO_CONSUMER,
   HIT_RESTART,
   HIT_RING_FULL,
+  trampoline_swbp,
 } from "../uprobe/hit";
-import { TASK_RANDOM } from "../uprobe/task";
+import { raise_slow } from "../uprobe/fault";
+import { RETURN_ADDRESS, TASK_RANDOM } from "../uprobe/task";
 
 /**
  * Rounds after which a loop says that its CPU holds nothing, hit or not: a CPU that says nothing
@@ -91,8 +94,9 @@ export function user_execute(task: usize, sp: usize, opcode: i32): void {
   else if (opcode == INSN_RET) store<i64>(task, load<i64>(sp), TASK_IP);
 }
 
-// The call trapped: the exception saves the registers into the task (pt_regs). Returns a HIT_
-// constant; HIT_RESTART if the breakpoint was gone when the instruction was executed again.
+// The call, whose return address is at `sp`, trapped: the exception saves the registers into the
+// task (pt_regs). Returns a HIT_ constant; HIT_RESTART if the breakpoint was gone when the
+// instruction was executed again.
 // @ts-ignore: decorator
 @inline
 export function trap(
@@ -101,9 +105,9 @@ export function trap(
   task: usize,
   insn: usize,
   vaddr: u32,
+  sp: usize,
   di: i32,
 ): i32 {
-  const sp = task + TASK_STACK_TOP - 8;
   let opcode: i32;
   do {
     store<i64>(task, <i64>vaddr, TASK_IP);
@@ -116,6 +120,16 @@ export function trap(
   } while (opcode == INSN_TRAP);
   user_execute(task, sp, opcode);
   return HIT_RESTART;
+}
+
+// The function that trapped returns: its address is at `sp`. A return probe has swapped that.
+// @ts-ignore: decorator
+@inline
+export function trap_return(strategy: i32, table: usize, task: usize, sp: usize): void {
+  if (load<u32>(sp) != TRAMPOLINE) return;
+  store<i64>(task, <i64>(sp + 8), TASK_SP);
+  trampoline_swbp(strategy, table, task);
+  if (load<i64>(task, TASK_IP) != <i64>RETURN_ADDRESS) raise_slow(FAULT_RETURN);
 }
 
 /** Raises the counter of any outcome but HIT_HANDLED. */

@@ -85,8 +85,8 @@ export function strategyOf(name: PresetName): number {
 }
 
 /** What the engine has specialised exports for. */
-export type Verb = "trigger" | "latency" | "returns";
-type Entry = Verb | `${Verb}_many` | "call" | "enter" | "leave";
+export type Verb = "trigger" | "latency";
+type Entry = Verb | `${Verb}_many` | "call" | "enter" | "jump" | "leave";
 
 /** The engine's specialised export of a preset: hits of one site or of many, or one single call. */
 export function entryOf(name: PresetName, what: Entry): string {

@@ -120,27 +120,40 @@ function taskState(p: Probes, task: number): { ip: number; sp: number; stack: nu
 }
 
 const BP = 0x1234_5678;
-const RETURN_ADDRESS = 0x7000_0000; // assembly/uprobe/task.ts
+// assembly/uprobe/task.ts, workload/call.ts: two words deep in the stack.
+const RETURN_ADDRESS = 0x7000_0002;
+const ENTERED_HANDLED = 1;
+const ENTERED_RETURNED = 2;
 const TOP = abi.TASK_STACK_TOP;
 
 for (const [name, opcode, ip, sp, stackEnd] of [
-  ["nop", abi.INSN_NOP, VADDR + 1, TOP - 8, [0, 0, RETURN_ADDRESS]],
-  ["push", abi.INSN_PUSH, VADDR + 1, TOP - 16, [0, BP, RETURN_ADDRESS]],
-  ["ret", abi.INSN_RET, RETURN_ADDRESS, TOP, [0, 0, RETURN_ADDRESS]],
+  ["nop", abi.INSN_NOP, VADDR + 1, TOP - 16, [0, 0, RETURN_ADDRESS, 0]],
+  ["push", abi.INSN_PUSH, VADDR + 1, TOP - 24, [0, BP, RETURN_ADDRESS, 0]],
+  ["ret", abi.INSN_RET, RETURN_ADDRESS, TOP, [0, 0, RETURN_ADDRESS, 0]],
 ] as const) {
   test(`a probed ${name} does to registers and stack what a ${name} does`, () => {
     const p = new Probes(opcode);
     assert.is(p.map(), 0);
     const [plain, probed] = [p.task(), p.task()];
     for (const task of [plain, probed]) p.memory.store(task + abi.TASK_BP, BP);
-    assert.equal(p.trigger(plain), all("no-probe"));
+    const returned = opcode === abi.INSN_RET ? ENTERED_RETURNED : 0;
+    assert.is(p.call(0, "enter_spinlock", plain, VADDR, 0), returned);
     p.ok(abi.OP_REGISTER, p.inode, 0, p.sink());
-    assert.equal(p.trigger(probed), all("handled"));
+    assert.is(p.call(0, "enter_spinlock", probed, VADDR, 0), ENTERED_HANDLED | returned);
     const state = taskState(p, probed);
-    assert.equal([state.ip, state.sp, state.stack.slice(-3)], [ip, sp, stackEnd]);
-    assert.equal(state.stack, taskState(p, plain).stack);
-    assert.equal(p.trigger(probed, 50), all("handled", 50));
-    assert.equal(taskState(p, probed), state, "each call starts from the same stack");
+    assert.equal([state.ip, state.sp, state.stack.slice(-4)], [ip, sp, stackEnd]);
+    assert.equal(taskState(p, plain), state, "as without the probe");
+  });
+  test(`each call of a probed ${name} leaves the stack as it was`, () => {
+    const p = new Probes(opcode);
+    assert.is(p.map(), 0);
+    p.ok(abi.OP_REGISTER, p.inode, 0, p.sink());
+    const task = p.task();
+    const { sp } = taskState(p, task);
+    assert.equal(p.trigger(task, 50), all("handled", 50));
+    assert.is(taskState(p, task).sp, sp);
+    assert.is(p.call(0, "call_spinlock", task, VADDR, 0), 1);
+    assert.is(taskState(p, task).sp, sp);
   });
 }
 

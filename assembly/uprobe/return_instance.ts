@@ -1,0 +1,178 @@
+// Return instances: what a task remembers of a call whose return is probed, and where the memory
+// for it comes from.
+//
+// return_instance, 64 bytes
+//   offset  bytes  content
+//        0      4  next, older one of the same task; the lease timer follows it without a lock
+//        4      4  state of its hprobe (uprobe/hprobe.ts)
+//        8      4  uprobe, alive as the state says
+//       12      4  idx of the lease (SRCU)
+//       16     12  function's address; sp at its entry; where it returns to
+//       28      4  chained: a tail call, which shares that address with the next one
+//       32      4  consumer whose session this is; 0: none
+//       36      4  more sessions of the same call: further objects of this size, or 0
+//       40      8  the session's cookie
+//       52     12  while it waits to be freed: next bulk; next in its bulk, or in a free list (a
+//                  place of its own: the timer may still stand on it, and follows `next`); the
+//                  bulk's grace period
+//
+// Per CPU, at PCPU_RETURNS: a slab cache as the kernel's kmalloc is to a hit, and kfree_rcu. What
+// one CPU frees, it allocates again.
+//   offset  bytes  content
+//        0      4  free list
+//        4      8  open bulk of those that wait for a grace period, and its length
+//       12     12  oldest, newest closed bulk; instances in closed ones
+//       24      4  instances made on this CPU
+//
+// kfree_rcu gathers BULK instances (the kernel's array fills a page, too), then begins a grace
+// period for all of them, and looks for its end when the free list is empty. Nobody waits for it,
+// unless so many wait that the memory would grow without bound.
+//
+// plain: `block`: the CPU's own. `FREE_NEXT`, `BULK_*`: only read by the CPU that has it. `ri`: in
+// its CPU's hands, nobody else knows it. `task`: the executing task's own.
+//
+// An instance is its owner's alone before uretprobe.ts publishes it and after its grace period; in
+// between what the timer reads of it never changes, but for the state.
+
+import { HDR_ARENA, HDR_RCU, PCPU_RETURNS, RETURNS_MAX } from "../layout";
+import { this_cpu_ptr } from "../cpu";
+import { arena_alloc } from "../mm/arena";
+import { poll_state_synchronize_rcu, start_poll_synchronize_rcu } from "../rcu/tasks_trace";
+import { rcu_is_online, rcu_quiescent, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
+import { this_engine } from "./fault";
+import { RETURN_STACK } from "./task";
+
+export const RI_NEXT = 0;
+export const RI_STATE = 4;
+export const RI_UPROBE = 8;
+export const RI_SRCU = 12;
+export const RI_FUNC = 16;
+export const RI_STACK = 20;
+export const RI_ORIG = 24;
+export const RI_CHAINED = 28;
+export const RI_SESSION = 32;
+export const RI_MORE = 36;
+export const RI_COOKIE = 40;
+const BULK_NEXT = 52;
+const FREE_NEXT = 56;
+const BULK_PERIOD = 60;
+export const RI_BYTES = 64;
+
+const FREE = 0;
+const OPEN = 4;
+const OPEN_LENGTH = 8;
+const OLDEST = 12;
+const NEWEST = 16;
+const CLOSED = 20;
+const MADE = 24;
+
+/** A place for each pending return, and one for the call that may turn out to be one too many. */
+export const RETURN_STACK_BYTES: i32 = (RETURNS_MAX + 1) * RI_BYTES;
+
+/** KVFREE_BULK_MAX_ENTR: pointers that fit the kernel's page of them. */
+const BULK = 506;
+/** Instances made at once. */
+const SLAB = 64;
+/** Instances of one CPU that may wait for grace periods; 4 MiB. */
+const WAITING_MOST = 65_536;
+
+// The oldest bulk whose grace period is over becomes the free list; else a slab is made.
+function refill_slow(block: usize): bool {
+  if (take_oldest(block)) return true;
+  const arena = <usize>load<u32>(this_engine() + HDR_ARENA); // plain: read-only
+  const slab = arena_alloc(arena, SLAB * RI_BYTES);
+  if (slab == 0) return false;
+  store<i32>(block, load<i32>(block, MADE) + SLAB, MADE);
+  for (let i = 0; i < SLAB; i++) ri_free(slab + <usize>(i * RI_BYTES));
+  return true;
+}
+
+function take_oldest(block: usize): bool {
+  const bulk = <usize>load<u32>(block, OLDEST);
+  if (bulk == 0) return false;
+  if (!poll_state_synchronize_rcu(this_engine() + HDR_RCU, load<i32>(bulk, BULK_PERIOD))) {
+    return false;
+  }
+  store<u32>(block, load<u32>(bulk, BULK_NEXT), OLDEST);
+  store<i32>(block, load<i32>(block, CLOSED) - BULK, CLOSED);
+  store<u32>(block, <u32>bulk, FREE);
+  return true;
+}
+
+/** A zeroed instance, or 0: the arena is full. */
+// @ts-ignore: decorator
+@inline
+export function ri_alloc(): usize {
+  const block = this_cpu_ptr(PCPU_RETURNS);
+  let ri = <usize>load<u32>(block, FREE);
+  if (ri == 0) {
+    if (!refill_slow(block)) return 0;
+    ri = <usize>load<u32>(block, FREE);
+  }
+  store<u32>(block, load<u32>(ri, FREE_NEXT), FREE);
+  memory.fill(ri, 0, RI_BYTES);
+  return ri;
+}
+
+/** kfree: nobody can be looking at it. */
+// @ts-ignore: decorator
+@inline
+export function ri_free(ri: usize): void {
+  const block = this_cpu_ptr(PCPU_RETURNS);
+  store<u32>(ri, load<u32>(block, FREE), FREE_NEXT);
+  store<u32>(block, <u32>ri, FREE);
+}
+
+/**
+ * kfree_rcu: the lease timer may be looking at it; unlinked, and a locked operation since. Not in a
+ * read section.
+ */
+// @ts-ignore: decorator
+@inline
+export function ri_free_rcu(ri: usize): void {
+  const block = this_cpu_ptr(PCPU_RETURNS);
+  store<u32>(ri, load<u32>(block, OPEN), FREE_NEXT);
+  store<u32>(block, <u32>ri, OPEN);
+  const length = load<i32>(block, OPEN_LENGTH) + 1;
+  store<i32>(block, length, OPEN_LENGTH);
+  if (length == BULK) close_bulk_slow(block, ri);
+}
+
+function close_bulk_slow(block: usize, bulk: usize): void {
+  store<i32>(bulk, start_poll_synchronize_rcu(this_engine() + HDR_RCU), BULK_PERIOD);
+  store<u32>(bulk, 0, BULK_NEXT);
+  const oldest = load<u32>(block, OLDEST);
+  if (oldest == 0) store<u32>(block, <u32>bulk, OLDEST);
+  else store<u32>(<usize>load<u32>(block, NEWEST), <u32>bulk, BULK_NEXT); // plain: BULK_NEXT
+  store<u32>(block, <u32>bulk, NEWEST);
+  store<u32>(block, 0, OPEN);
+  store<i32>(block, 0, OPEN_LENGTH);
+  const closed = load<i32>(block, CLOSED) + BULK;
+  store<i32>(block, closed, CLOSED);
+  if (closed > WAITING_MOST) wait_slow(block);
+}
+
+// So many wait that some CPU must be slow to say that it is quiet: this one, which is not in a
+// section here, says so and waits for the others.
+function wait_slow(block: usize): void {
+  const rcu = this_engine() + HDR_RCU;
+  if (rcu_is_online()) rcu_quiescent(rcu);
+  if (load<u32>(block, FREE) == 0 && take_oldest(block)) return;
+  synchronize_rcu_tasks_trace(rcu);
+}
+
+/** The instance of the `depth`-th pending return, where they are an array; or 0. */
+// @ts-ignore: decorator
+@inline
+export function ri_of_stack(task: usize, depth: i32): usize {
+  let stack = <usize>load<u32>(task, RETURN_STACK);
+  if (stack == 0) stack = make_stack_slow(task);
+  return stack != 0 ? stack + <usize>(depth * RI_BYTES) : 0;
+}
+
+function make_stack_slow(task: usize): usize {
+  const arena = <usize>load<u32>(this_engine() + HDR_ARENA); // plain: read-only
+  const stack = arena_alloc(arena, RETURN_STACK_BYTES);
+  store<u32>(task, <u32>stack, RETURN_STACK);
+  return stack;
+}
