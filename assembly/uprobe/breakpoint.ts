@@ -16,7 +16,7 @@ import { down_write, up_write } from "../sync/rwsem";
 import { filter_chain, sole_counter } from "./consumer";
 import { add_breakpoint, del_breakpoint, set_place_count } from "./breakpoints";
 import { CONSUMER_RWSEM, FLAGS, INSN, mmap_mutex, put_uprobe, table_strategy } from "./table";
-import { first_at_or_after, get_uprobe, treelock_read, treeunlock_read } from "./table";
+import { first_at_or_after, treelock_read, treeunlock_read, try_get_uprobe } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 
 /** UPROBE_COPY_INSN: the displaced instruction has been copied and analysed. */
@@ -135,9 +135,10 @@ function uprobe_mmap(table: usize, vma: usize): void {
       treeunlock_read(table, strategy);
       break;
     }
-    get_uprobe(u);
-    treeunlock_read(table, strategy);
     offset = load<i32>(u, UPROBE_OFFSET) + 1;
+    const alive = try_get_uprobe(u); // a dead one has no consumers: it is about to be erased (C3)
+    treeunlock_read(table, strategy);
+    if (!alive) continue;
     if (filter_chain(u, mm)) {
       // A probe whose instruction cannot be probed is no reason not to map the file (the kernel's).
       install_breakpoint(table, u, vma, offset_to_vaddr(vma, offset - 1));

@@ -221,6 +221,11 @@ export function consumer_add(u: usize, c: usize): void {
   up_write(u + CONSUMER_RWSEM);
 }
 
+/** The uprobe whose list it is in, or 0; its caller's registration, so that nobody changes it. */
+export function consumer_uprobe(c: usize): usize {
+  return <usize>load<u32>(c, CONSUMER_UPROBE);
+}
+
 /** consumer_del: false if it is not in the list. register_rwsem held for writing. */
 export function consumer_del(u: usize, c: usize): bool {
   let found = false;
@@ -229,6 +234,7 @@ export function consumer_del(u: usize, c: usize): bool {
   for (let at = <usize>load32(link); at != 0; at = <usize>load32(link)) {
     if (at == c) {
       store32(link, load32(c + CONSUMER_NEXT)); // B
+      store<u32>(c, 0, CONSUMER_UPROBE);
       found = true;
       break;
     }

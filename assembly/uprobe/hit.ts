@@ -16,7 +16,8 @@
 // held, or in a read section; `TASK_*`, `UTASK_*`: the executing
 // task's own. The uprobe's instruction: at its place.
 
-import { FAULT_UPROBE_FREED, HDR_TRAP_UNITS, LOOKUP_SPECULATIVE, NHIT_PERCPU } from "../layout";
+import { FAULT_UPROBE_FREED, HDR_TABLE, HDR_TRAP_UNITS, LOOKUP_SPECULATIVE } from "../layout";
+import { NHIT_PERCPU } from "../layout";
 import { PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_TASKS_TRACE, READERS_MASK } from "../layout";
 import { PRESET_FASTEST, PRESET_SRCU, PRESET_URET_ALLOC, PRESET_URET_POOL } from "../layout";
 import { READERS_SRCU, READERS_TRACE, RETURN_ALLOC, RETURN_MASK, RETURN_POOL } from "../layout";
@@ -38,7 +39,7 @@ import { readers_enter, readers_exit } from "./readers";
 import { RC_HANDLED, RC_LOST, RC_REMOVE, RC_RETURN } from "./sink";
 import { execute_insn, single_step_slow, skip_sstep } from "./step";
 import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, MAGIC } from "./table";
-import { put_uprobe, REGISTER_RWSEM, try_get_uprobe, uprobe_is_active } from "./table";
+import { put_uprobe, REGISTER_RWSEM, try_get_uprobe } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 import { TASK_MM, UTASK_VADDR } from "./task";
 import { handle_trampoline, prepare_uretprobe, want_return } from "./uretprobe";
@@ -104,12 +105,15 @@ function handler_chain(table: usize, u: usize, task: usize, mm: usize, vaddr: u3
 }
 
 // UPROBE_HANDLER_REMOVE in a read section: under register_rwsem all are asked again, those too that
-// were added meanwhile (C11). Not if the uprobe was erased meanwhile, which the section allows: it
-// has no breakpoint any more, and one that is there is the next uprobe's (C12).
+// were added meanwhile (C11). Not if the uprobe has died meanwhile, which the section allows: it
+// has no breakpoint any more, and one that is there is the next uprobe's (C12). With the reference
+// there is no next one: whoever registers takes this one, under register_rwsem.
 function remove_if_unwanted_slow(u: usize, mm: usize, vaddr: u32): void {
+  if (!try_get_uprobe(u)) return;
   down_read(u + REGISTER_RWSEM);
-  if (uprobe_is_active(u) && !filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
+  if (!filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);
   up_read(u + REGISTER_RWSEM);
+  put_uprobe(<usize>load<u32>(this_engine(), HDR_TABLE), u);
 }
 
 // handler_chain of v6.12: the list in a read section.

@@ -1,4 +1,5 @@
-// Registration: uprobe_register and uprobe_unregister of v6.9, and how v6.12 waits.
+// Registration: uprobe_register and uprobe_unregister, of v6.9 where hits take references, of v6.12
+// where they read in sections (lifetimes: table.ts).
 //
 // Lock order: register_rwsem, dup_mmap_sem, i_mmap_mutex (dropped), mmap_lock, uprobes_mmap_mutex,
 // consumer_rwsem, treelock.
@@ -22,11 +23,12 @@ import { offset_to_vaddr, vaddr_to_offset, vma_lookup, VM_INODE, VM_MM, VM_NEXT 
 import { VM_PASS } from "../mm/mm";
 import { down_write, up_write } from "../sync/rwsem";
 import { install_breakpoint, refresh_breakpoint, remove_breakpoint } from "./breakpoint";
-import { consumer_add, consumer_del, consumer_filter, filter_chain } from "./consumer";
+import { consumer_add, consumer_del, consumer_filter, consumer_uprobe } from "./consumer";
+import { filter_chain } from "./consumer";
 import { uprobes_reclaim } from "./reclaim";
 import { alloc_uprobe, CONSUMERS, delete_uprobe, dup_mmap_sem, find_uprobe } from "./table";
-import { has_unfreed, next_pass, put_uprobe, REGISTER_RWSEM, table_strategy } from "./table";
-import { UPROBE_INODE } from "./table";
+import { has_unfreed, is_key, next_pass, put_uprobe, REGISTER_RWSEM } from "./table";
+import { table_is_deferring, table_strategy, UPROBE_INODE } from "./table";
 import { uprobe_is_active, uprobe_limit_reached, UPROBE_OFFSET } from "./table";
 
 // register_for_each_vma: `added` is the new consumer, or 0 when one was taken away.
@@ -81,23 +83,58 @@ function register_for_each_vma(table: usize, u: usize, added: usize): i32 {
   return rc;
 }
 
-// __uprobe_unregister; register_rwsem held for writing.
+// Takes the consumer out and its breakpoints away; register_rwsem held for writing.
 function unregister_locked(table: usize, u: usize, c: usize): i32 {
   if (!consumer_del(u, c)) return ENOENT;
   register_for_each_vma(table, u, 0); // removing cannot fail
-  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);
   return 0;
+}
+
+// __uprobe_unregister of v6.9: with its last consumer the uprobe leaves the tree as well.
+function unregister_by_reference(table: usize, u: usize, c: usize): i32 {
+  const rc = unregister_locked(table, u, c);
+  if (rc == 0 && load32(u + CONSUMERS) == 0) delete_uprobe(table, u);
+  return rc;
 }
 
 // alloc_uprobe, which fails only if there is no room that waits for a grace period either. Asked
 // before it is tried: afterwards another CPU may be done with freeing.
-function alloc_or_wait(table: usize, inode: usize, offset: i32): usize {
+function alloc_or_wait(table: usize, inode: usize, offset: i32, ref_ctr: i32): usize {
   while (true) {
     const more = has_unfreed(table);
-    const u = alloc_uprobe(table, inode, offset);
+    const u = alloc_uprobe(table, inode, offset, ref_ctr);
     if (u != 0 || !more) return u;
     uprobes_reclaim(table);
   }
+}
+
+// By reference. EAGAIN: its last consumer left between finding it and locking it; it is dead.
+function register_by_reference(table: usize, u: usize, c: usize): i32 {
+  let rc = EAGAIN;
+  down_write(u + REGISTER_RWSEM);
+  if (uprobe_is_active(u)) {
+    consumer_add(u, c);
+    rc = register_for_each_vma(table, u, c);
+    if (rc != 0) unregister_by_reference(table, u, c);
+  }
+  up_write(u + REGISTER_RWSEM);
+  put_uprobe(table, u);
+  return rc;
+}
+
+// In sections: the reference that the caller has is the registration's from now on. On an error it
+// is dropped, and hits that had already come to the consumer are waited for.
+function register_in_sections(table: usize, u: usize, c: usize): i32 {
+  down_write(u + REGISTER_RWSEM);
+  consumer_add(u, c);
+  const rc = register_for_each_vma(table, u, c);
+  if (rc != 0) unregister_locked(table, u, c);
+  up_write(u + REGISTER_RWSEM);
+  if (rc != 0) {
+    put_uprobe(table, u);
+    uprobe_unregister_sync(table);
+  }
+  return rc;
 }
 
 /**
@@ -107,20 +144,12 @@ function alloc_or_wait(table: usize, inode: usize, offset: i32): usize {
  */
 export function uprobe_register(table: usize, inode: usize, offset: i32, c: usize): i32 {
   if (offset < 0 || offset >= load<i32>(inode, INODE_SIZE)) return EINVAL;
+  const deferring = table_is_deferring(table);
   let rc: i32;
   do {
-    const u = alloc_or_wait(table, inode, offset);
+    const u = alloc_or_wait(table, inode, offset, 0);
     if (u == 0) return uprobe_limit_reached(table) ? ENOSPC : ENOMEM;
-    rc = EAGAIN;
-    down_write(u + REGISTER_RWSEM);
-    // Between finding it and locking it, its last consumer may have left: then it is dead.
-    if (uprobe_is_active(u)) {
-      consumer_add(u, c);
-      rc = register_for_each_vma(table, u, c);
-      if (rc != 0) unregister_locked(table, u, c);
-    }
-    up_write(u + REGISTER_RWSEM);
-    put_uprobe(table, u);
+    rc = deferring ? register_in_sections(table, u, c) : register_by_reference(table, u, c);
   } while (rc == EAGAIN);
   return rc;
 }
@@ -130,12 +159,22 @@ export function uprobe_register(table: usize, inode: usize, offset: i32, c: usiz
  * that had begun may still run its handler: uprobe_unregister_sync waits for them, once for many.
  */
 export function uprobe_unregister_nosync(table: usize, inode: usize, offset: i32, c: usize): i32 {
-  const u = find_uprobe(table, table_strategy(table), inode, offset);
-  if (u == 0) return ENOENT;
+  if (!table_is_deferring(table)) {
+    const u = find_uprobe(table, table_strategy(table), inode, offset);
+    if (u == 0) return ENOENT;
+    down_write(u + REGISTER_RWSEM);
+    const rc = unregister_by_reference(table, u, c);
+    up_write(u + REGISTER_RWSEM);
+    put_uprobe(table, u);
+    return rc;
+  }
+  // Its own registration keeps it alive: no lookup.
+  const u = consumer_uprobe(c);
+  if (u == 0 || !is_key(inode, offset, u)) return ENOENT;
   down_write(u + REGISTER_RWSEM);
   const rc = unregister_locked(table, u, c);
   up_write(u + REGISTER_RWSEM);
-  put_uprobe(table, u);
+  if (rc == 0) put_uprobe(table, u); // the registration's
   return rc;
 }
 

@@ -30,6 +30,18 @@
 // cannot find what never was there. So what is found counts at once, and "not there" only if no
 // writer was at work: the sequence count is even, and the same before and after (C1).
 //
+// Lifetimes (C3), by the strategy's readers:
+//   by reference (v6.9)  the tree holds a reference, which delete_uprobe drops under register_rwsem
+//                        when the last consumer has left; who finds the uprobe and then locks it
+//                        looks whether it is still active
+//   in sections (v6.12)  the tree holds none, each registration one. [A] The last put makes the
+//                        uprobe dead, for ever: a count of 0 is final. [B] It is then erased,
+//                        unless it is no longer active, and freed after a grace period. Between A
+//                        and B the tree names a dead uprobe: who wants a reference gets none [C],
+//                        and an insertion of its key [D] erases and clears it and takes its place,
+//                        in one write section, so that B does not erase it again. Forbidden: a
+//                        reference from zero; two live uprobes with one key; a node erased twice.
+//
 // plain: `PASS` under dup_mmap_sem; `STRATEGY`, `TABLE_*`, `MAX` never change after init;
 // `UPROBE_*` are written before the uprobe is in the tree, `MAGIC` also when nobody can hold it any
 // more.
@@ -87,6 +99,7 @@ export const TABLE_BYTES = TASKS + 128;
 //      128      8  consumers: list, changed under both semaphores
 //      136      8  inode, the key's first half
 //      144      8  offset, the second
+//      152      8  ref_ctr_offset: where in the file its reference counter is, or 0
 //      160      8  flags
 //      168      1  the displaced instruction
 //      172      4  UPROBE_MAGIC, or UPROBE_FREED_MAGIC
@@ -98,6 +111,7 @@ export const CONSUMER_RWSEM = 72;
 export const CONSUMERS = 128;
 export const UPROBE_INODE = 136;
 export const UPROBE_OFFSET = 144;
+export const UPROBE_REF_CTR = 152;
 export const FLAGS = 160;
 export const INSN = 168;
 export const MAGIC = 172;
@@ -254,27 +268,48 @@ export function get_uprobe(u: usize): void {
   if (!refcount_inc(u + REF)) raise_slow(FAULT_REFCOUNT);
 }
 
-/** put_uprobe: drops a reference; the last one frees. Nobody can find it any more by then. */
+/** put_uprobe: drops a reference; the last one makes it dead, and frees it. */
 // @ts-ignore: decorator
 @inline
 export function put_uprobe(table: usize, u: usize): void {
-  if (refcount_dec_and_test(u + REF)) free_uprobe_slow(table, u);
+  if (refcount_dec_and_test(u + REF)) free_uprobe_slow(table, u); // A
 }
 
-/** try_get_uprobe: one more reference, unless the last one is gone (C17). In a read section. */
+/**
+ * try_get_uprobe: one more reference, unless the last one is gone (C17). In a read section, or with
+ * treelock held.
+ */
 // @ts-ignore: decorator
 @inline
 export function try_get_uprobe(u: usize): bool {
-  return refcount_inc_not_zero(u + REF);
+  return refcount_inc_not_zero(u + REF); // C
 }
 
-// Nobody holds a reference, and nobody can find it any more. Hits that found it before may still
-// read it, where they take no references: then it is freed after a grace period (C2).
+// Out of the tree; treelock held for writing. Who takes it for active must not find it afterwards:
+// the node is cleared last.
+function erase_uprobe(table: usize, u: usize): void {
+  if (!uprobe_is_active(u)) {
+    raise_slow(FAULT_DOUBLE_ERASE);
+    return;
+  }
+  rb_erase(table + TREE, u);
+  add32(table + TABLE_IN_TREE, -1);
+  rb_clear_node(u);
+}
+
+// Nobody holds a reference. By reference: nobody can find it any more either. In sections: hits
+// that found it before may still read it, so it is freed after a grace period (C2).
 function free_uprobe_slow(table: usize, u: usize): void {
-  if (!rb_empty_node(u)) raise_slow(FAULT_REFCOUNT); // the tree still has it
   if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_REFCOUNT); // freed twice
-  if (table_is_deferring(table)) defer(table, u + RCU_HEAD, DEFERRED_UPROBE);
-  else free_uprobe(table, u);
+  if (!table_is_deferring(table)) {
+    if (uprobe_is_active(u)) raise_slow(FAULT_REFCOUNT); // the tree still has it
+    free_uprobe(table, u);
+    return;
+  }
+  treelock_write(table);
+  if (uprobe_is_active(u)) erase_uprobe(table, u); // B
+  treeunlock_write(table);
+  defer(table, u + RCU_HEAD, DEFERRED_UPROBE);
 }
 
 function free_uprobe(table: usize, u: usize): void {
@@ -305,7 +340,7 @@ export function has_unfreed(table: usize): bool {
   return has_deferred(table) || load32(table + RECLAIMING) != 0;
 }
 
-/** find_uprobe: the uprobe of a key with a reference for the caller, or 0. */
+/** find_uprobe by reference: the uprobe of a key with a reference for the caller, or 0. */
 // @ts-ignore: decorator
 @inline
 export function find_uprobe(table: usize, strategy: i32, inode: usize, offset: i32): usize {
@@ -314,6 +349,17 @@ export function find_uprobe(table: usize, strategy: i32, inode: usize, offset: i
   if (u != 0) get_uprobe(u);
   treeunlock_read(table, strategy);
   return u;
+}
+
+/** The same by any strategy: a dead uprobe is not found. */
+export function find_live_uprobe(table: usize, inode: usize, offset: i32): usize {
+  const strategy = table_strategy(table);
+  if (!table_is_deferring(table)) return find_uprobe(table, strategy, inode, offset);
+  treelock_read(table, strategy);
+  const u = search(table, inode, offset);
+  const found = u != 0 && try_get_uprobe(u);
+  treeunlock_read(table, strategy);
+  return found ? u : 0;
 }
 
 /** Leftmost uprobe of the inode with offset >= `offset`, or 0; treelock held. */
@@ -336,54 +382,73 @@ export function uprobe_is_active(u: usize): bool {
   return !rb_empty_node(u);
 }
 
-/**
- * alloc_uprobe: the uprobe of a key with a reference for the caller; made and inserted if there is
- * none (a new one has two references: the caller's and the tree's). 0: the table or the arena is
- * full; the caller tells which by uprobe_limit_reached.
- */
-export function alloc_uprobe(table: usize, inode: usize, offset: i32): usize {
-  const arena = <usize>load<u32>(table, TABLE_ARENA);
-  if (add32(table + TABLE_ALIVE, 1) >= load<i32>(table, MAX)) {
-    // Full for new keys; an existing key still takes consumers.
-    add32(table + TABLE_ALIVE, -1);
-    return find_uprobe(table, table_strategy(table), inode, offset);
-  }
-  const u = arena_alloc(arena, UPROBE_BYTES);
-  if (u == 0) {
-    add32(table + TABLE_ALIVE, -1);
-    return find_uprobe(table, table_strategy(table), inode, offset);
-  }
-  store<u32>(u, <u32>inode, UPROBE_INODE);
-  store<i32>(u, offset, UPROBE_OFFSET);
-  store<i32>(u, UPROBE_MAGIC, MAGIC);
-  rwsem_init(u + REGISTER_RWSEM);
-  rwsem_init(u + CONSUMER_RWSEM);
-  rb_clear_node(u);
-  refcount_set(u + REF, 2);
-
-  const cur = insert_uprobe(table, u, inode, offset);
-  if (cur != u) {
-    arena_free(arena, u, UPROBE_BYTES);
-    add32(table + TABLE_ALIVE, -1);
-  }
-  return cur;
-}
-
 /** True if no further uprobe may be made, whatever the arena has. */
 export function uprobe_limit_reached(table: usize): bool {
   return load32(table + TABLE_ALIVE) >= load<i32>(table, MAX);
 }
 
-// Inserts `u`, or takes a reference on the uprobe that already has the key and returns that.
+// A uprobe that nobody knows yet, or 0: the table or the arena is full.
+function make_uprobe(table: usize, inode: usize, offset: i32, ref_ctr: i32): usize {
+  if (add32(table + TABLE_ALIVE, 1) >= load<i32>(table, MAX)) {
+    add32(table + TABLE_ALIVE, -1);
+    return 0;
+  }
+  const u = arena_alloc(<usize>load<u32>(table, TABLE_ARENA), UPROBE_BYTES);
+  if (u == 0) {
+    add32(table + TABLE_ALIVE, -1);
+    return 0;
+  }
+  store<u32>(u, <u32>inode, UPROBE_INODE);
+  store<i32>(u, offset, UPROBE_OFFSET);
+  store<i32>(u, ref_ctr, UPROBE_REF_CTR);
+  store<i32>(u, UPROBE_MAGIC, MAGIC);
+  rwsem_init(u + REGISTER_RWSEM);
+  rwsem_init(u + CONSUMER_RWSEM);
+  rb_clear_node(u);
+  refcount_set(u + REF, table_is_deferring(table) ? 1 : 2);
+  return u;
+}
+
+/**
+ * alloc_uprobe: the uprobe of a key with a reference for the caller; made and inserted if there is
+ * none (by reference, the tree has one on it too). 0: the table or the arena is full; the caller
+ * tells which by uprobe_limit_reached. `ref_ctr` is of a new one: the caller looks what it has got.
+ */
+export function alloc_uprobe(table: usize, inode: usize, offset: i32, ref_ctr: i32): usize {
+  const u = make_uprobe(table, inode, offset, ref_ctr);
+  // Full for new keys; an existing key still takes consumers.
+  if (u == 0) return find_live_uprobe(table, inode, offset);
+  const cur = insert_uprobe(table, u, inode, offset);
+  if (cur != u) {
+    arena_free(<usize>load<u32>(table, TABLE_ARENA), u, UPROBE_BYTES);
+    add32(table + TABLE_ALIVE, -1);
+  }
+  return cur;
+}
+
+// A reference on what an insertion has found, unless it is dead.
+function get_equal(table: usize, u: usize): bool {
+  if (table_is_deferring(table)) return try_get_uprobe(u);
+  get_uprobe(u);
+  return true;
+}
+
+// Inserts `u`, or takes a reference on the uprobe that already has the key and returns that. A dead
+// one that has it makes room (D): all in one write section, so that no search finds neither.
 function insert_uprobe(table: usize, u: usize, inode: usize, offset: i32): usize {
   treelock_write(table);
   let link = table + TREE;
   let parent: usize = 0;
   for (let n = <usize>load32(link); n != 0; n = <usize>load32(link)) {
     if (is_key(inode, offset, n)) {
-      get_uprobe(n);
-      treeunlock_write(table);
-      return n;
+      if (get_equal(table, n)) {
+        treeunlock_write(table);
+        return n;
+      }
+      erase_uprobe(table, n);
+      link = table + TREE; // the tree has changed: from the root again
+      parent = 0;
+      continue;
     }
     parent = n;
     link = is_before(inode, offset, n) ? rb_left_link(n) : rb_right_link(n);
@@ -395,17 +460,10 @@ function insert_uprobe(table: usize, u: usize, inode: usize, offset: i32): usize
   return u;
 }
 
-/** delete_uprobe: out of the tree, and the tree's reference with it. register_rwsem held. */
+/** delete_uprobe, by reference: out of the tree, and its reference with it. register_rwsem held. */
 export function delete_uprobe(table: usize, u: usize): void {
-  if (!uprobe_is_active(u)) {
-    raise_slow(FAULT_DOUBLE_ERASE);
-    return;
-  }
   treelock_write(table);
-  rb_erase(table + TREE, u);
-  add32(table + TABLE_IN_TREE, -1);
+  erase_uprobe(table, u);
   treeunlock_write(table);
-  // Not before the erase: whoever sees an inactive uprobe must not find it in the tree (C3).
-  rb_clear_node(u);
   put_uprobe(table, u);
 }

@@ -28,7 +28,7 @@ import { consumer_create, consumer_free, consumer_kill, CONSUMER_UPROBE } from "
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { uprobe_register, uprobe_unregister } from "../uprobe/register";
 import { sink_create, sink_destroy } from "../uprobe/sink";
-import { find_uprobe, put_uprobe, table_arena, table_strategy } from "../uprobe/table";
+import { find_live_uprobe, put_uprobe, table_arena } from "../uprobe/table";
 import { task_create } from "../uprobe/task";
 import { task_destroy } from "../uprobe/utask";
 import { trigger_call } from "./call";
@@ -161,7 +161,7 @@ function register_site(table: usize, state: usize, slot: usize, site: i32): void
     raise_slow(FAULT_LATE_HANDLER);
   }
   // C3: while our consumer keeps it alive, the key has one uprobe: the one we are on.
-  const u = find_uprobe(table, table_strategy(table), inode, offset);
+  const u = find_live_uprobe(table, inode, offset);
   if (u != <usize>load<u32>(c, CONSUMER_UPROBE)) raise_slow(FAULT_DUPLICATE_KEY);
   if (u != 0) put_uprobe(table, u);
 }

@@ -52,14 +52,7 @@ import { rb_left, rb_right } from "../uprobe/rbtree";
 import { readers_enter, readers_exit, readers_offline } from "../uprobe/readers";
 import { readers_online, readers_quiescent } from "../uprobe/readers";
 import { uprobes_reclaim } from "../uprobe/reclaim";
-import {
-  alloc_uprobe,
-  delete_uprobe,
-  find_uprobe_rcu,
-  FLAGS,
-  INSN,
-  is_before,
-} from "../uprobe/table";
+import { alloc_uprobe, find_uprobe_rcu, FLAGS, INSN, is_before } from "../uprobe/table";
 import { is_key, MAGIC, put_uprobe, table_strategy, table_tree } from "../uprobe/table";
 import { task_text } from "../uprobe/task";
 
@@ -168,7 +161,7 @@ export function torture_tree_reader(p: usize, task: usize, n: i32): i32 {
 }
 
 function insert(p: usize, table: usize, inode: usize, slot: usize, offset: i32): void {
-  const u = alloc_uprobe(table, inode, offset);
+  const u = alloc_uprobe(table, inode, offset, 0);
   if (u == 0) {
     uprobes_reclaim(table);
     return;
@@ -184,8 +177,7 @@ function erase(p: usize, table: usize, slot: usize): void {
   const u = <usize>load<u32>(slot);
   if (<usize>load32(p + LOOKUP_LATEST) == u) store32(p + LOOKUP_LATEST, 0);
   store<u32>(slot, 0);
-  delete_uprobe(table, u);
-  put_uprobe(table, u);
+  put_uprobe(table, u); // the last one: out of the tree, and freed after a grace period
 }
 
 /** `n` insertions and erasures. One CPU only. */
@@ -202,7 +194,7 @@ export function torture_tree_churner(p: usize, n: i32): i32 {
     if (load<u32>(slot) == 0) insert(p, table, inode, slot, key * KEY_STEP);
     else erase(p, table, slot);
     count(t, TORTURE_WRITES);
-    // Else the housekeeper does, which was woken by the first of them.
+    // Else the next one that finds the table full, or the housekeeper once a second.
     if (i % BATCH == 0 && (random(t) & 0x60) == 0) uprobes_reclaim(table);
   }
   return i;

@@ -26,14 +26,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "lookup-links-before-the-key",
     file: "uprobe/table.ts",
-    find:
-      "  store<u32>(u, <u32>inode, UPROBE_INODE);\n  store<i32>(u, offset, UPROBE_OFFSET);\n" +
-      "  store<i32>(u, UPROBE_MAGIC, MAGIC);\n  rwsem_init(u + REGISTER_RWSEM);\n" +
-      "  rwsem_init(u + CONSUMER_RWSEM);\n  rb_clear_node(u);\n  refcount_set(u + REF, 2);\n\n" +
-      "  const cur = insert_uprobe(table, u, inode, offset);\n",
+    find: "  const cur = insert_uprobe(table, u, inode, offset);\n",
     replace:
-      "  rwsem_init(u + REGISTER_RWSEM);\n  rwsem_init(u + CONSUMER_RWSEM);\n" +
-      "  rb_clear_node(u);\n  refcount_set(u + REF, 2);\n\n" +
+      "  store<u32>(u, 0, UPROBE_INODE);\n  store<i32>(u, 0, UPROBE_OFFSET);\n" +
+      "  store<i32>(u, 0, MAGIC);\n" +
       "  const cur = insert_uprobe(table, u, inode, offset);\n" +
       "  store<u32>(u, <u32>inode, UPROBE_INODE);\n  store<i32>(u, offset, UPROBE_OFFSET);\n" +
       "  store<i32>(u, UPROBE_MAGIC, MAGIC);\n",
@@ -60,8 +56,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "free-at-once",
     file: "uprobe/table.ts",
-    find: "  if (table_is_deferring(table)) defer(table, u + RCU_HEAD, DEFERRED_UPROBE);",
-    replace: "  if (table == 0) defer(table, u + RCU_HEAD, DEFERRED_UPROBE);",
+    find: "  treeunlock_write(table);\n  defer(table, u + RCU_HEAD, DEFERRED_UPROBE);\n",
+    replace: "  treeunlock_write(table);\n  free_uprobe(table, u);\n",
     kills: LOOKUP,
   },
   {
@@ -79,11 +75,11 @@ export const mutants: readonly Mutant[] = [
     name: "free-before-the-erase",
     file: "uprobe/table.ts",
     find:
-      "  rb_erase(table + TREE, u);\n  add32(table + TABLE_IN_TREE, -1);\n" +
-      "  treeunlock_write(table);\n",
+      "  treelock_write(table);\n  if (uprobe_is_active(u)) erase_uprobe(table, u); // B\n" +
+      "  treeunlock_write(table);\n  defer(table, u + RCU_HEAD, DEFERRED_UPROBE);\n",
     replace:
-      "  free_uprobe(table, u);\n  rb_erase(table + TREE, u);\n" +
-      "  add32(table + TABLE_IN_TREE, -1);\n  treeunlock_write(table);\n",
+      "  free_uprobe(table, u);\n  treelock_write(table);\n" +
+      "  if (uprobe_is_active(u)) erase_uprobe(table, u);\n  treeunlock_write(table);\n",
     kills: LOOKUP,
   },
   // C4

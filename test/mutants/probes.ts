@@ -42,15 +42,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "register-keeps-its-reference",
     file: "uprobe/register.ts",
-    find: "    put_uprobe(table, u);\n  } while (rc == EAGAIN);",
-    replace: "  } while (rc == EAGAIN);",
+    find: "  up_write(u + REGISTER_RWSEM);\n  put_uprobe(table, u);\n  return rc;\n}\n\n// In",
+    replace: "  up_write(u + REGISTER_RWSEM);\n  return rc;\n}\n\n// In",
     kills: PROBES,
   },
   {
     name: "insert-ignores-an-equal-key",
     file: "uprobe/table.ts",
-    find: "    if (is_key(inode, offset, n)) {\n      get_uprobe(n);",
-    replace: "    if (n == 0) {\n      get_uprobe(n);",
+    find: "    if (is_key(inode, offset, n)) {\n      if (get_equal",
+    replace: "    if (n == 0) {\n      if (get_equal",
     kills: PROBES,
   },
   {
@@ -91,41 +91,43 @@ export const mutants: readonly Mutant[] = [
     name: "unregister-erases-before-the-breakpoint",
     file: "uprobe/register.ts",
     find:
-      "  register_for_each_vma(table, u, 0); // removing cannot fail\n" +
-      "  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n",
+      "  const rc = unregister_locked(table, u, c);\n" +
+      "  if (rc == 0 && load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n  return rc;\n",
     replace:
+      "  if (!consumer_del(u, c)) return ENOENT;\n" +
       "  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n" +
-      "  register_for_each_vma(table, u, 0);\n",
+      "  register_for_each_vma(table, u, 0);\n  return 0;\n",
     kills: PROBES,
   },
   {
     name: "unregister-keeps-the-consumer",
     file: "uprobe/consumer.ts",
-    find: "      store32(link, load32(c + CONSUMER_NEXT)); // B\n      found = true;",
-    replace: "      found = true;",
+    find: "      store32(link, load32(c + CONSUMER_NEXT)); // B\n",
+    replace: "",
     kills: PROBES,
   },
   {
     name: "unregister-without-register-rwsem",
     file: "uprobe/register.ts",
     find:
-      "  down_write(u + REGISTER_RWSEM);\n  const rc = unregister_locked(table, u, c);\n" +
-      "  up_write(u + REGISTER_RWSEM);\n",
-    replace: "  const rc = unregister_locked(table, u, c);\n",
+      "    down_write(u + REGISTER_RWSEM);\n" +
+      "    const rc = unregister_by_reference(table, u, c);\n" +
+      "    up_write(u + REGISTER_RWSEM);\n",
+    replace: "    const rc = unregister_by_reference(table, u, c);\n",
     kills: PROBES,
   },
   {
     name: "unregister-never-erases",
     file: "uprobe/register.ts",
-    find: "  if (load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n",
+    find: "  if (rc == 0 && load32(u + CONSUMERS) == 0) delete_uprobe(table, u);\n",
     replace: "",
     kills: PROBES,
   },
   {
     name: "erase-without-treelock",
     file: "uprobe/table.ts",
-    find: "  treelock_write(table);\n  rb_erase(table + TREE, u);",
-    replace: "  rb_erase(table + TREE, u);\n  treelock_write(table);",
+    find: "  treelock_write(table);\n  erase_uprobe(table, u);\n  treeunlock_write(table);\n",
+    replace: "  erase_uprobe(table, u);\n",
     kills: PROBES,
   },
   {
@@ -263,8 +265,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "removal-of-the-next-breakpoint",
     file: "uprobe/hit.ts",
-    find: "  if (uprobe_is_active(u) && !filter_chain(u, mm)) unapply",
-    replace: "  if (!filter_chain(u, mm)) unapply",
+    find:
+      "  if (!try_get_uprobe(u)) return;\n  down_read(u + REGISTER_RWSEM);\n" +
+      "  if (!filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);\n" +
+      "  up_read(u + REGISTER_RWSEM);\n  put_uprobe(",
+    replace:
+      "  down_read(u + REGISTER_RWSEM);\n" +
+      "  if (!filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);\n" +
+      "  up_read(u + REGISTER_RWSEM);\n  if (u == 0) put_uprobe(",
     kills: LATE_HITS,
   },
   {
