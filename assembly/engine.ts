@@ -135,6 +135,7 @@ export {
   latency_uret_pool,
   latency_uret_pool_many,
 } from "./workload/latency";
+export { torture_lifetimes } from "./workload/lifetimetorture";
 export {
   bench_mutex,
   bench_qspinlock,

@@ -54,12 +54,14 @@ export function cpusOnThisThread(count: number): Cpus {
 export async function withThreads<T>(
   cpus: number,
   body: (runner: Runner) => Promise<T>,
+  options: { leaveLimitMs?: number } = {},
 ): Promise<T> {
   const runner = await startThreads({
     platform: await loadPlatform(),
     cpus,
     memoryBytes: 4 << 20,
     wasm: pathToFileURL(WASM),
+    ...options,
   });
   try {
     return await body(runner);
