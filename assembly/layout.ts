@@ -172,10 +172,18 @@ export const PRESET_FASTEST =
 // HDR_ARCH: which of the three instructions leave the kernel and come back (uprobe/step.ts).
 export const ARCH_X86 = 0;
 export const ARCH_ARM64 = 1;
-/** Bytes of an XOL area, and of one slot of it. */
+/** Bytes of an XOL area's page, and of one slot of it. */
 export const XOL_AREA_BYTES = 4096;
 export const XOL_SLOT_BYTES_X86 = 128;
 export const XOL_SLOT_BYTES_ARM64 = 4;
+/** Offset in an address space: its XOL area (uprobe/xol.ts), or 0; offsets in that: CPUs that wait
+ *  for a slot, what they sleep on, slots in use (STEP_OLD), which; the page. */
+export const MM_XOL_AREA = 96;
+export const XOL_WAITERS = 0;
+export const XOL_WOKEN = 4;
+export const XOL_SLOT_COUNT = 8;
+export const XOL_BITMAP = 64;
+export const XOL_PAGE = 256;
 /** RI_TIMER_PERIOD: how long a lease lasts if nothing else is said, microseconds. */
 export const LEASE_US_DEFAULT = 100_000;
 
@@ -420,6 +428,8 @@ export const TASK_STEPS = 328;
 export const TASK_SIGNALS = 336;
 /** Value that a function returns. */
 export const TASK_AX = 344;
+/** Instructions that should have been, but there was no memory for an XOL area. */
+export const TASK_STEPS_COPY = 360;
 /** Returns under way. */
 export const TASK_RETURN_PENDING = 388;
 /** Top of the task's stack area; the stack grows down from here. */

@@ -10,6 +10,7 @@
 //       80      4  arena
 //       84      4  has_uprobes (MMF_HAS_UPROBES)
 //       88      4  breakpoints by address (uprobe/breakpoints.ts), its bytes at +8; 0: none
+//       96      4  XOL area (uprobe/xol.ts), XOL_BYTES of it; 0: none yet
 // vma (a mapping of a file; its text is a private copy, as after the kernel's copy on write)
 //        0      8  start, end: addresses [start, end)
 //        8      4  pgoff: file offset of start, in bytes
@@ -33,7 +34,7 @@
 // is linked; the links (`I_MMAP`, `VM_NEXT`, `link`) and VM_PASS under i_mmap_mutex; `out` is the
 // caller's own.
 
-import { EEXIST, EINVAL, ENOMEM, ENOSPC } from "../layout";
+import { EEXIST, EINVAL, ENOMEM, ENOSPC, MM_XOL_AREA, XOL_AREA_BYTES, XOL_PAGE } from "../layout";
 import { load32, store32 } from "../atomics";
 import { arena_alloc, arena_free } from "./arena";
 import { I_MMAP, i_mmap_lock, i_mmap_unlock, INODE_DATA, INODE_SIZE } from "./inode";
@@ -51,6 +52,7 @@ const MM_ARENA = 80;
 const MM_HAS_UPROBES = 84;
 export const MM_BREAKPOINTS = 88;
 const BREAKPOINTS_BYTES = 8;
+export const XOL_BYTES = XOL_PAGE + XOL_AREA_BYTES;
 const MM_BYTES = 128;
 
 const MAP_BYTES = 32;
@@ -91,6 +93,11 @@ export function mm_create(arena: usize, maps_max: i32): usize {
   return mm;
 }
 
+/** What its parts are allocated from. */
+export function mm_arena(mm: usize): usize {
+  return <usize>load<u32>(mm, MM_ARENA);
+}
+
 /** mmget_not_zero: false if the address space is already going away. */
 export function mm_get(mm: usize): bool {
   return refcount_inc_not_zero(mm + MM_USERS);
@@ -109,6 +116,7 @@ export function mm_put(mm: usize): void {
   const breakpoints = <usize>load32(mm + MM_BREAKPOINTS);
   // plain: its size never changes.
   if (breakpoints != 0) arena_free(arena, breakpoints, load<i32>(breakpoints, BREAKPOINTS_BYTES));
+  arena_free(arena, <usize>load32(mm + MM_XOL_AREA), XOL_BYTES);
   arena_free(arena, mm, MM_BYTES);
 }
 

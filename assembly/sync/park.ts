@@ -56,3 +56,8 @@ export function park(p: usize, seen: i32, timeoutNs: i64): void {
 export function unpark(p: usize): void {
   notify(p, 1);
 }
+
+/** Wakes all of them. */
+export function unpark_all(p: usize): void {
+  notify(p, -1);
+}

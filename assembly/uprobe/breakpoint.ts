@@ -4,7 +4,7 @@
 // clears it under mmap_lock held for writing, a handler's removal clears it under mmap_lock held
 // for reading (two such removals store the same byte).
 
-import { EEXIST, EINVAL, INSN_NOP, INSN_PUSH, INSN_RET, INSN_TRAP } from "../layout";
+import { EEXIST, INSN_TRAP } from "../layout";
 import { TABLE_HASH, TABLE_MASK } from "../layout";
 import { load32, load8, store32, store8 } from "../atomics";
 import { INODE_DATA } from "../mm/inode";
@@ -15,17 +15,13 @@ import { mutex_lock, mutex_unlock } from "../sync/mutex";
 import { down_write, up_write } from "../sync/rwsem";
 import { filter_chain, sole_counter } from "./consumer";
 import { add_breakpoint, del_breakpoint, set_place_count } from "./breakpoints";
+import { analyze_insn } from "./step";
 import { CONSUMER_RWSEM, FLAGS, INSN, mmap_mutex, put_uprobe, table_strategy } from "./table";
 import { first_at_or_after, treelock_read, treeunlock_read, try_get_uprobe } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 
 /** UPROBE_COPY_INSN: the displaced instruction has been copied and analysed. */
 export const COPY_INSN = 1;
-
-/** arch_uprobe_analyze_insn: whether the instruction can be probed. */
-function analyze_insn(opcode: i32): i32 {
-  return opcode == INSN_NOP || opcode == INSN_PUSH || opcode == INSN_RET ? 0 : EINVAL;
-}
 
 /** The file's byte where the uprobe is. */
 export function original_insn(u: usize): i32 {
@@ -45,11 +41,13 @@ export function prepare_uprobe(u: usize): i32 {
   down_write(u + CONSUMER_RWSEM);
   if ((load32(u + FLAGS) & COPY_INSN) == 0) {
     const opcode = original_insn(u);
-    rc = opcode == INSN_TRAP ? EEXIST : analyze_insn(opcode);
-    if (rc == 0) {
+    const insn = opcode == INSN_TRAP ? EEXIST : analyze_insn(opcode);
+    if (insn < 0) {
+      rc = insn;
+    } else {
       // plain: [A] the instruction first, [B] then the flag that lets hits read it. Pairs with [C]
       // [D] in hit.ts: no hit sees the flag and an instruction that is not there yet (C5).
-      store<u8>(u, <u8>opcode, INSN); // A
+      store<u16>(u, <u16>insn, INSN); // A
       store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN); // B
     }
   }

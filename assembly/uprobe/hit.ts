@@ -22,7 +22,7 @@ import { PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_TASKS_TRACE, READERS_MASK } f
 import { PRESET_FASTEST, PRESET_SRCU, PRESET_URET_ALLOC, PRESET_URET_POOL } from "../layout";
 import { READERS_SRCU, READERS_TRACE, RETURN_ALLOC, RETURN_MASK, RETURN_POOL } from "../layout";
 import { RETURN_SECTION } from "../layout";
-import { READERS_QSBR, READERS_REFCOUNT, TABLE_HASH, TABLE_MASK } from "../layout";
+import { READERS_REFCOUNT, TABLE_HASH, TABLE_MASK } from "../layout";
 import { TASK_FALLBACKS, TASK_IP, UPROBE_MAGIC } from "../layout";
 import { load32 } from "../atomics";
 import { cpu_delay } from "../cpu";
@@ -37,8 +37,8 @@ import { CONSUMER_NEXT, filter_chain, uprobe_dispatcher } from "./consumer";
 import { raise_slow, this_engine } from "./fault";
 import { readers_enter, readers_exit } from "./readers";
 import { RC_HANDLED, RC_LOST, RC_REMOVE, RC_RETURN } from "./sink";
-import { execute_insn, single_step_slow, skip_sstep } from "./step";
-import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, MAGIC } from "./table";
+import { execute_insn, single_step, skip_sstep } from "./step";
+import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, INSN_OPCODE, MAGIC } from "./table";
 import { put_uprobe, REGISTER_RWSEM, try_get_uprobe } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 import { TASK_MM, UTASK_VADDR } from "./task";
@@ -243,9 +243,9 @@ function swbp_by_reference(
     put_uprobe(table, u);
     return own ? HIT_SIGTRAP : HIT_RESTART;
   }
-  const opcode = <i32>load<u8>(u, INSN); // D
+  const insn = <i32>load<u16>(u, INSN); // D
   const outcome = handler_chain(table, u, task, mm, vaddr);
-  if (!skip_sstep(task, opcode)) single_step_slow(task, u, opcode, trap_units);
+  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);
   put_uprobe(table, u);
   return outcome;
 }
@@ -273,7 +273,7 @@ function swbp_in_section(
     readers_exit(strategy, idx);
     return own ? HIT_SIGTRAP : HIT_RESTART;
   }
-  const opcode = <i32>load<u8>(u, INSN); // D
+  const insn = <i32>load<u16>(u, INSN); // D
   let outcome: i32;
   if ((strategy & TABLE_MASK) == TABLE_HASH) {
     outcome = chain_in_section(strategy, table, u, task, mm, vaddr);
@@ -284,19 +284,16 @@ function swbp_in_section(
   } else {
     outcome = handler_chain_shared(table, u, task, mm, vaddr);
   }
-  if (skip_sstep(task, opcode)) {
+  if (skip_sstep(strategy, task, insn)) {
     readers_exit(strategy, idx);
-  } else if ((strategy & READERS_MASK) == READERS_QSBR) {
-    // Still in the section, which ends at this CPU's next quiet moment: after the step anyway.
-    single_step_slow(task, u, opcode, trap_units);
   } else if (try_get_uprobe(u)) {
     readers_exit(strategy, idx);
-    single_step_slow(task, u, opcode, trap_units);
+    single_step(strategy, task, u, trap_units);
     put_uprobe(table, u);
   } else {
     // Unregistered meanwhile, and its breakpoint is gone: what the task would execute again is
     // executed from the copy, which the section keeps.
-    execute_insn(task, opcode);
+    execute_insn(task, insn & INSN_OPCODE);
     readers_exit(strategy, idx);
   }
   return outcome;

@@ -1,16 +1,47 @@
-// Executing the displaced instruction: x86-64.
+// Executing the displaced instruction.
 //
-// nop and push are emulated on the task's registers and stack (arch_uprobe_skip_sstep); ret is
-// not among what the kernel emulates, so it is single-stepped: copied out of line, executed there,
-// a second exception, and the fix-up. The step here is the minimal one: the copy lies in the task
-// instead of a slot of a shared XOL area.
+// How is decided once, when the uprobe is prepared (analyze_insn): it is emulated by the engine, or
+// stepped out of line: copied into a slot of the address space's XOL area, executed there by the
+// task, a second exception, and the fix-up.
 //
-// plain: registers (`TASK_*`), stack (`sp`) and `UTASK_*` are the executing task's own.
+//                                 nop        push       ret
+//   x86                           emulated   emulated   stepped
+//   arm64 until v6.12             stepped    stepped    simulated
+//   arm64 from v6.13 on           simulated  stepped    simulated
+//   fastest (STEP_NEVER)          emulated   emulated   emulated
+//
+// Whoever steps holds a reference on the uprobe meanwhile, since it is in no read section then, and
+// reads the uprobe after the wait for a slot and after the step (C17).
+//
+// plain: registers (`TASK_*`), stack (`sp`), `UTASK_*` and counters (`at`) are the executing task's
+// own; `HDR_*` never change; `slot` is this task's.
 
-import { INSN_NOP, INSN_PUSH, INSN_RET, TASK_BP, TASK_IP, TASK_SP } from "../layout";
+import { ARCH_X86, EINVAL, HDR_ARCH, HDR_STRATEGY, INSN_NOP, INSN_PUSH, INSN_RET } from "../layout";
+import { PRESET_RWLOCK, PRESET_TASKS_TRACE, STEP_613, STEP_MASK, STEP_NEVER } from "../layout";
+import { TASK_BP, TASK_IP, TASK_SP, TASK_STEPS, TASK_STEPS_COPY } from "../layout";
 import { cpu_delay } from "../cpu";
-import { UTASK_ACTIVE_UPROBE, UTASK_RUNNING, UTASK_SSTEP, UTASK_STATE } from "./task";
-import { UTASK_XOL_VADDR } from "./task";
+import { this_engine } from "./fault";
+import { INSN, INSN_FIX_IP, INSN_OPCODE, INSN_STEPPED } from "./table";
+import { TASK_MM, UTASK_ACTIVE_UPROBE, UTASK_RUNNING, UTASK_SSTEP, UTASK_SSTEP_ACK } from "./task";
+import { UTASK_STATE, UTASK_VADDR, UTASK_XOL_VADDR } from "./task";
+import { get_xol_area, xol_copy, xol_free_slot, xol_get_slot, xol_slot, xol_vaddr } from "./xol";
+
+/**
+ * arch_uprobe_analyze_insn: the instruction with INSN_ bits that say how it is executed, or EINVAL:
+ * it cannot be probed.
+ */
+export function analyze_insn(opcode: i32): i32 {
+  const engine = this_engine();
+  const step = load<i32>(engine, HDR_STRATEGY) & STEP_MASK;
+  const x86 = load<i32>(engine, HDR_ARCH) == ARCH_X86;
+  let stepped: bool;
+  if (opcode == INSN_NOP) stepped = !x86 && step != STEP_613;
+  else if (opcode == INSN_PUSH) stepped = !x86;
+  else if (opcode == INSN_RET) stepped = x86;
+  else return EINVAL;
+  if (!stepped || step == STEP_NEVER) return opcode;
+  return opcode == INSN_RET ? opcode | INSN_STEPPED : opcode | INSN_STEPPED | INSN_FIX_IP;
+}
 
 /** What the processor does for one of the three instructions at the task's ip. */
 // @ts-ignore: decorator
@@ -30,22 +61,79 @@ export function execute_insn(task: usize, opcode: i32): void {
   }
 }
 
-/** arch_uprobe_skip_sstep: true if the instruction was emulated. */
+/** arch_uprobe_skip_sstep: true if the instruction `insn` (with INSN_ bits) was emulated. */
 // @ts-ignore: decorator
 @inline
-export function skip_sstep(task: usize, opcode: i32): bool {
-  if (opcode == INSN_RET) return false;
-  execute_insn(task, opcode);
+export function skip_sstep(strategy: i32, task: usize, insn: i32): bool {
+  if ((strategy & STEP_MASK) != STEP_NEVER && (insn & INSN_STEPPED) != 0) return false;
+  execute_insn(task, insn & INSN_OPCODE);
   return true;
 }
 
-/** pre_ssout, the step itself with its exception (`trap_units` of delay), and handle_singlestep. */
-export function single_step_slow(task: usize, uprobe: usize, opcode: i32, trap_units: i32): void {
-  store<u32>(task, <u32>uprobe, UTASK_ACTIVE_UPROBE);
-  store<u8>(task, <u8>opcode, UTASK_XOL_VADDR);
-  store<i32>(task, UTASK_SSTEP, UTASK_STATE);
-  execute_insn(task, <i32>load<u8>(task, UTASK_XOL_VADDR));
+function count(task: usize, counter: i32): void {
+  const at = task + <usize>counter;
+  store<i64>(at, load<i64>(at) + 1);
+}
+
+// No memory for the area. The kernel would execute the breakpoint again, with all its handlers,
+// until there is. Here the reference keeps a copy that will do: the uprobe's own.
+function step_from_copy_slow(task: usize, u: usize, trap_units: i32): void {
+  execute_insn(task, <i32>load<u8>(u, INSN)); // plain: written before COPY_INSN
   cpu_delay(trap_units);
-  store<i32>(task, UTASK_RUNNING, UTASK_STATE);
+  count(task, TASK_STEPS_COPY);
+}
+
+// pre_ssout, the step with its exception (`trap_units` of delay), and handle_singlestep. Returns
+// the slot.
+// @ts-ignore: decorator
+@inline
+function step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
+  const area = get_xol_area(<usize>load<u32>(task, TASK_MM));
+  if (area == 0) {
+    step_from_copy_slow(task, u, trap_units);
+    return;
+  }
+  const nr = xol_get_slot(strategy, area, 0);
+  const slot = xol_slot(area, nr);
+  const vaddr = xol_vaddr(area, nr);
+  xol_copy(slot, <i32>load<u8>(u, INSN)); // plain: written before COPY_INSN
+  store<u32>(task, vaddr, UTASK_XOL_VADDR);
+  store<i64>(task, <i64>vaddr, TASK_IP);
+  store<u32>(task, <u32>u, UTASK_ACTIVE_UPROBE);
+  store<i32>(task, UTASK_SSTEP, UTASK_STATE);
+
+  execute_insn(task, <i32>load<u8>(slot));
+  cpu_delay(trap_units);
+  store<i32>(task, UTASK_SSTEP_ACK, UTASK_STATE);
+
+  // plain: written before COPY_INSN
+  if ((load<u16>(u, INSN) & INSN_FIX_IP) != 0) {
+    const back = <i64>load<u32>(task, UTASK_VADDR) - <i64>vaddr;
+    store<i64>(task, load<i64>(task, TASK_IP) + back, TASK_IP);
+  }
   store<u32>(task, 0, UTASK_ACTIVE_UPROBE);
+  store<i32>(task, UTASK_RUNNING, UTASK_STATE);
+  store<u32>(task, 0, UTASK_XOL_VADDR);
+  xol_free_slot(strategy, area, nr);
+  count(task, TASK_STEPS);
+}
+
+// One function for each combination of what a step depends on.
+
+function single_step_old_slow(task: usize, u: usize, trap_units: i32): void {
+  step(PRESET_RWLOCK, task, u, trap_units);
+}
+function single_step_613_slow(task: usize, u: usize, trap_units: i32): void {
+  step(PRESET_TASKS_TRACE, task, u, trap_units);
+}
+
+/**
+ * Steps the instruction of `u`, on which the caller holds a reference, in no read section: it may
+ * sleep, for a slot.
+ */
+// @ts-ignore: decorator
+@inline
+export function single_step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
+  if ((strategy & STEP_MASK) == STEP_613) single_step_613_slow(task, u, trap_units);
+  else if ((strategy & STEP_MASK) != STEP_NEVER) single_step_old_slow(task, u, trap_units);
 }

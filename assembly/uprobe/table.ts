@@ -101,7 +101,7 @@ export const TABLE_BYTES = TASKS + 128;
 //      144      8  offset, the second
 //      152      8  ref_ctr_offset: where in the file its reference counter is, or 0
 //      160      8  flags
-//      168      1  the displaced instruction
+//      168      2  the displaced instruction, and how it is executed (INSN_ bits)
 //      172      4  UPROBE_MAGIC, or UPROBE_FREED_MAGIC
 //      176      8  head for the deferred free: not in the node, which lockless walks may still
 //                  follow when the free is already pending (C4)
@@ -114,6 +114,11 @@ export const UPROBE_OFFSET = 144;
 export const UPROBE_REF_CTR = 152;
 export const FLAGS = 160;
 export const INSN = 168;
+/** The instruction's byte; it is stepped out of line, else emulated; afterwards the instruction
+ *  pointer has to be moved back. */
+export const INSN_OPCODE = 0xff;
+export const INSN_STEPPED = 0x100;
+export const INSN_FIX_IP = 0x200;
 export const MAGIC = 172;
 const RCU_HEAD = 176;
 const UPROBE_BYTES = 192;

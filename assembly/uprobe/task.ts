@@ -45,6 +45,7 @@ export const TASK_RANDOM = 56;
 export const UTASK_STATE = 128;
 export const UTASK_RUNNING = 0;
 export const UTASK_SSTEP = 1;
+export const UTASK_SSTEP_ACK = 2;
 export const UTASK_VADDR = 132;
 export const UTASK_ACTIVE_UPROBE = 136;
 export const UTASK_XOL_VADDR = 140;

@@ -95,13 +95,13 @@ export const mutants: readonly Mutant[] = [
     name: "insn-after-its-flag",
     file: "uprobe/breakpoint.ts",
     find:
-      "      store<u8>(u, <u8>opcode, INSN); // A\n" +
+      "      store<u16>(u, <u16>insn, INSN); // A\n" +
       "      store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN); // B\n" +
       "    }\n  }\n  up_write(u + CONSUMER_RWSEM);\n",
     replace:
       "      store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN);\n" +
       "    }\n  }\n  up_write(u + CONSUMER_RWSEM);\n" +
-      "  if (rc == 0) store<u8>(u, <u8>original_insn(u), INSN);\n",
+      "  if (rc == 0) store<u16>(u, <u16>analyze_insn(original_insn(u)), INSN);\n",
     kills: LOOKUP,
   },
   // C6

@@ -158,11 +158,11 @@ export const mutants: readonly Mutant[] = [
     file: "uprobe/hit.ts",
     find:
       "  const outcome = handler_chain(u, task, mm, vaddr);\n" +
-      "  if (!skip_sstep(task, opcode)) single_step_slow(task, u, opcode, trap_units);\n" +
+      "  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);\n" +
       "  put_uprobe(table, u);\n",
     replace:
       "  put_uprobe(table, u);\n  const outcome = handler_chain(u, task, mm, vaddr);\n" +
-      "  if (!skip_sstep(task, opcode)) single_step_slow(task, u, opcode, trap_units);\n",
+      "  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);\n",
     kills: PROBES,
   },
   {
@@ -223,7 +223,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "copy-insn-without-the-instruction",
     file: "uprobe/breakpoint.ts",
-    find: "      store<u8>(u, <u8>opcode, INSN); // A\n",
+    find: "      store<u16>(u, <u16>insn, INSN); // A\n",
     replace: "",
     kills: "test engine/registration",
   },
@@ -231,11 +231,11 @@ export const mutants: readonly Mutant[] = [
     name: "copy-insn-flag-before-the-instruction",
     file: "uprobe/breakpoint.ts",
     find:
-      "      store<u8>(u, <u8>opcode, INSN); // A\n" +
+      "      store<u16>(u, <u16>insn, INSN); // A\n" +
       "      store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN); // B\n",
     replace:
       "      store32(u + FLAGS, load32(u + FLAGS) | COPY_INSN);\n" +
-      "      store<u8>(u, <u8>opcode, INSN);\n",
+      "      store<u16>(u, <u16>insn, INSN);\n",
     kills: PROBES,
     unkillable:
       "the stores are neighbours on one line, and x86 keeps their order: torture lookup reads " +
@@ -285,7 +285,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "single-step-without-executing",
     file: "uprobe/step.ts",
-    find: "  execute_insn(task, <i32>load<u8>(task, UTASK_XOL_INSN));\n",
+    find: "  execute_insn(task, <i32>load<u8>(slot));\n",
     replace: "",
     kills: "test engine/registration",
   },
