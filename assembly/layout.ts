@@ -490,6 +490,16 @@ export const OP_SYNCHRONIZE = 21;
  *  copy. */
 export const OP_TASK_FORK = 22;
 
+/** register_batch(list, count) -> 0, all of them, or an errno, none. The list: entries of
+ *  BATCH_BYTES in the engine's memory, each with the arguments of register; BATCH_RESULT of it gets
+ *  the consumer, or the errno of the first that failed, else 0. */
+export const OP_REGISTER_BATCH = 51;
+export const BATCH_RESULT = 48;
+export const BATCH_BYTES = 64;
+/** unregister_many(list, count) -> 0, or the first errno: consumers, one word each, with one grace
+ *  period; the words become 0, or the errno of one that was not registered. */
+export const OP_UNREGISTER_MANY = 52;
+
 /** registration_create(mm, inode, vaddr, offset, stride) -> state. registration_destroy(state). */
 export const OP_REGISTRATION_CREATE = 40;
 export const OP_REGISTRATION_DESTROY = 41;

@@ -329,11 +329,15 @@ export function free_deferred_uprobe(table: usize, head: usize): void {
   free_uprobe(table, head - RCU_HEAD);
 }
 
-/** call_rcu: `head` (8 bytes, in what is to be freed) is handed to the next reclaim. */
+/**
+ * call_rcu: `head` (8 bytes, in what is to be freed) is handed to the next reclaim: of who finds no
+ * room, of the unregistration that waits anyway, or of the housekeeper, which looks once a second.
+ * It is woken for large things only: who takes probes away in batches does not want it beside him.
+ */
 export function defer(table: usize, head: usize, kind: i32): void {
-  // The housekeeper frees in batches: only the first of one has to wake it.
   store<i32>(head, kind, RCU_HEAD_KIND); // plain: the caller's own until it is pushed
-  if (call_rcu_push(table + DEFERRED, head)) ring_housekeeper_slow();
+  const first = call_rcu_push(table + DEFERRED, head);
+  if (first && kind == DEFERRED_BREAKPOINTS) ring_housekeeper_slow();
 }
 
 /** Whether something waits to be freed after a grace period, and nobody has taken it yet. */

@@ -3,27 +3,16 @@
 // The ring has one producer and one consumer. The producer [A] fills a slot, [B] raises HEAD,
 // [C] raises the bell and notifies it. The consumer [D] reads HEAD, executes, [E] stores the
 // result, [F] raises TAIL. Forbidden: a command executed before its arguments are there (A before
-// B, B before D's read), a result read before it is there (E before F). Whoever defers a free rings
-// the bell too. A ring that comes before the sleep is not lost: the consumer read the bell [G]
-// before it looked for work, and the sleep's own comparison sees that it was raised since.
+// B, B before D's read), a result read before it is there (E before F). Who has something large to
+// be freed, or a timer to be set, rings the bell too. A ring that comes before the sleep is not
+// lost: the consumer read the bell [G] before it looked for work, and the sleep's own comparison
+// sees that it was raised since.
 //
 // plain: `slot` and its arguments `a`: between TAIL and HEAD they are the consumer's, all others
-// the producer's. `HDR_*`, `UPROBE_*`, `CONSUMER_UPROBE`, `SINK_KIND` do not change meanwhile:
-// registrations are made here only.
+// the producer's. `HDR_*`, `UPROBE_*` do not change.
 
-import {
-  CONSUMER_ENTRY,
-  CONSUMER_SESSION,
-  EBUSY,
-  EINVAL,
-  ENOMEM,
-  ETIMEDOUT,
-  FAULT_TREE,
-  HDR_ARENA,
-  HDR_BELL,
-  HDR_CPUS,
-  HDR_TABLE,
-} from "../layout";
+import { EBUSY, EINVAL, ENOMEM, FAULT_TREE, HDR_ARENA, HDR_BELL, HDR_CPUS } from "../layout";
+import { HDR_TABLE, OP_REGISTER_BATCH, OP_UNREGISTER_MANY } from "../layout";
 import { HEADER_BYTES, OP_ALLOC, OP_CHECK_TREE, OP_CHURN, OP_CHURN_CREATE } from "../layout";
 import {
   OP_CHURN_DESTROY,
@@ -52,86 +41,39 @@ import {
   OP_TASK_FORK,
 } from "../layout";
 import { OP_UNREGISTER, RING_HEAD, RING_SLOT_BYTES, RING_SLOTS, RING_SLOTS_AT } from "../layout";
-import { HANDLER_LATENCY, RING_TAIL, SINK_KIND, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
+import { RING_TAIL, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
 import { load32, store32 } from "../atomics";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { inode_create, inode_destroy } from "../mm/inode";
 import { mm_create, mm_put } from "../mm/mm";
 import { park } from "../sync/park";
 import { vm_mmap, vm_munmap } from "../uprobe/breakpoint";
-import { consumer_create, consumer_free, consumer_is_live } from "../uprobe/consumer";
-import {
-  consumer_kill,
-  consumer_set_cookie,
-  consumer_set_kind,
-  CONSUMER_UPROBE,
-} from "../uprobe/consumer";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
-import { uprobe_register, uprobe_unregister } from "../uprobe/register";
 import { uprobes_reclaim } from "../uprobe/reclaim";
 import { ri_timer_due, ri_timer_run } from "../uprobe/ri_timer";
 import { sink_create, sink_destroy } from "../uprobe/sink";
 import { table_arena } from "../uprobe/table";
-import { first_at_or_after, has_deferred, table_strategy, table_tree } from "../uprobe/table";
+import {
+  first_at_or_after,
+  has_deferred,
+  has_unfreed,
+  table_strategy,
+  table_tree,
+} from "../uprobe/table";
 import { treelock_read, treelock_write, treeunlock_read } from "../uprobe/table";
 import { treeunlock_write } from "../uprobe/table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
 import { task_create, task_set_stack, task_text } from "../uprobe/task";
 import { task_destroy, task_fork } from "../uprobe/utask";
 import { churn_create, churn_destroy, churn_probes } from "./churn";
+import { register_batch, register_many, register_one, unregister_many } from "./registrar";
+import { unregister_one } from "./registrar";
 import { registration_create, registration_destroy } from "./registration";
 
 // An address, or ENOMEM for 0.
 function address_or(p: usize, otherwise: i32): i32 {
   return p == 0 ? otherwise : <i32>p;
-}
-
-function register_one(
-  table: usize,
-  inode: usize,
-  offset: i32,
-  sink: usize,
-  filter_task: i32,
-  filter_mm: usize,
-  limit: i32,
-  cookie: i32,
-  kind: i32,
-  return_sink: usize,
-): i32 {
-  if (kind == 0) kind = CONSUMER_ENTRY;
-  if (return_sink == 0) return_sink = sink;
-  if ((kind & ~CONSUMER_SESSION) != 0) return EINVAL;
-  // What takes the time from entry to return needs both.
-  const times =
-    load<i32>(sink, SINK_KIND) == HANDLER_LATENCY ||
-    load<i32>(return_sink, SINK_KIND) == HANDLER_LATENCY;
-  if (times && (kind != CONSUMER_SESSION || sink != return_sink)) return EINVAL;
-  const c = consumer_create(table, sink, filter_task, filter_mm, limit);
-  if (c == 0) return ENOMEM;
-  consumer_set_cookie(c, cookie);
-  consumer_set_kind(c, kind, return_sink);
-  const rc = uprobe_register(table, inode, offset, c);
-  if (rc == 0) return <i32>c;
-  consumer_free(table, c);
-  return rc;
-}
-
-function register_many(
-  table: usize,
-  inode: usize,
-  offset: i32,
-  stride: i32,
-  count: i32,
-  sink: usize,
-  kind: i32,
-): i32 {
-  for (let i = 0; i < count; i++) {
-    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0, 0, kind, 0);
-    // Addresses above 2 GiB look negative: only the errno range is an error.
-    if (rc < 0 && rc >= ETIMEDOUT) return i == 0 ? rc : i;
-  }
-  return count;
 }
 
 function create_task(
@@ -150,16 +92,6 @@ function create_task(
   if (stack == 0 || task_set_stack(arena, task, stack)) return <i32>task;
   task_destroy(table, task);
   return ENOMEM;
-}
-
-function unregister_one(table: usize, c: usize): i32 {
-  const u = <usize>load<u32>(c, CONSUMER_UPROBE);
-  if (!consumer_is_live(c) || u == 0) return EINVAL;
-  const inode = <usize>load<u32>(u, UPROBE_INODE);
-  const rc = uprobe_unregister(table, inode, load<i32>(u, UPROBE_OFFSET), c);
-  consumer_kill(c);
-  consumer_free(table, c);
-  return rc;
 }
 
 function destroy_inode(table: usize, inode: usize): i32 {
@@ -248,6 +180,10 @@ function execute(slot: usize): i32 {
       return register_many(table, a0, <i32>a1, <i32>a2, <i32>a3, a4, <i32>a5);
     case OP_UNREGISTER:
       return unregister_one(table, a0);
+    case OP_REGISTER_BATCH:
+      return register_batch(table, a0, <i32>a1);
+    case OP_UNREGISTER_MANY:
+      return unregister_many(table, a0, <i32>a1);
     case OP_CHECK_TREE:
       return check_tree(table);
     case OP_SYNCHRONIZE:
@@ -270,6 +206,15 @@ function execute(slot: usize): i32 {
   }
 }
 
+// What finds no memory is tried again after what was deferred has been freed: it left nothing
+// behind.
+function execute_or_wait(table: usize, slot: usize): i32 {
+  const rc = execute(slot);
+  if (rc != ENOMEM || !has_unfreed(table)) return rc;
+  uprobes_reclaim(table);
+  return execute(slot);
+}
+
 /**
  * Executes what is in the ring and frees what was deferred; if there is nothing to do, parks for at
  * most `timeout_ns` first. Returns the number of commands executed, or -1 after OP_STOP.
@@ -290,7 +235,7 @@ export function housekeeper_run(timeout_ns: i64): i32 {
     // [D] HEAD was raised: the slot is filled.
     const slot = ring + RING_SLOTS_AT + <usize>((tail & (RING_SLOTS - 1)) * RING_SLOT_BYTES);
     const stop = load<i32>(slot, SLOT_OP) == OP_STOP;
-    store<i32>(slot, stop ? 0 : execute(slot), SLOT_RESULT); // E
+    store<i32>(slot, stop ? 0 : execute_or_wait(table, slot), SLOT_RESULT); // E
     tail++;
     store32(ring + RING_TAIL, tail); // F
     if (stop) return -1;

@@ -54,7 +54,7 @@ function look_up(table: usize, t: usize, inode: usize, offset: i32, r: u32): usi
   readers_online(strategy);
   const idx = readers_enter(strategy);
   const u = find_uprobe_rcu(table, 0, inode, offset);
-  let held = false;
+  let held: bool = false;
   if (u != 0) {
     cpu_delay(<i32>((r >> 20) & 63));
     if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_UPROBE_FREED);

@@ -3,6 +3,8 @@
 import type { Mutant } from "./types.js";
 
 const LIFETIMES = "test engine/lifetimes";
+const UNREGISTER = "test engine/unregister";
+const BATCH = "test engine/batch";
 
 export const mutants: readonly Mutant[] = [
   // C3
@@ -80,5 +82,61 @@ export const mutants: readonly Mutant[] = [
     find: "    if (!alive) continue;\n",
     replace: "",
     kills: LIFETIMES,
+  },
+  // C9
+  {
+    name: "unregister-without-its-grace-period",
+    file: "uprobe/register.ts",
+    find:
+      "export function uprobe_unregister_sync(table: usize): void {\n" +
+      "  uprobes_reclaim(table);\n",
+    replace: "export function uprobe_unregister_sync(table: usize): void {\n",
+    kills: UNREGISTER,
+  },
+  {
+    name: "unregister-without-the-readers-of-fastest",
+    file: "uprobe/readers.ts",
+    find: "  else if (readers == READERS_QSBR) synchronize_rcu_qsbr(this_engine() + HDR_RCU);\n",
+    replace: "  else if (readers < 0) synchronize_rcu_qsbr(this_engine() + HDR_RCU);\n",
+    kills: UNREGISTER,
+  },
+  {
+    name: "unregister-without-the-readers-of-srcu",
+    file: "uprobe/readers.ts",
+    find: "  if (readers == READERS_SRCU) synchronize_srcu(this_engine() + HDR_SRCU);\n",
+    replace: "  if (readers < 0) synchronize_srcu(this_engine() + HDR_SRCU);\n",
+    kills: UNREGISTER,
+  },
+  {
+    name: "unregister-frees-before-it-waits",
+    file: "workload/registrar.ts",
+    find: "  uprobe_unregister_sync(table);\n  free_consumer(table, c);\n",
+    replace: "  free_consumer(table, c);\n  uprobe_unregister_sync(table);\n",
+    kills: UNREGISTER,
+  },
+  {
+    name: "batch-frees-before-it-waits",
+    file: "workload/registrar.ts",
+    find: "    if (rc == 0) continue;\n    store<i32>(at, rc);\n",
+    replace:
+      "    if (rc == 0) consumer_kill(<usize>load<u32>(at));\n    if (rc == 0) continue;\n" +
+      "    store<i32>(at, rc);\n",
+    kills: UNREGISTER,
+  },
+  {
+    name: "batch-waits-for-each",
+    file: "workload/registrar.ts",
+    find: "    if (rc == 0) continue;\n    store<i32>(at, rc);\n",
+    replace:
+      "    if (rc == 0) uprobe_unregister_sync(table);\n    if (rc == 0) continue;\n" +
+      "    store<i32>(at, rc);\n",
+    kills: BATCH,
+  },
+  {
+    name: "batch-keeps-what-was-before-a-failure",
+    file: "workload/registrar.ts",
+    find: "    take_back(table, list, i);\n",
+    replace: "",
+    kills: BATCH,
   },
 ];
