@@ -180,6 +180,10 @@ export {
   torture_trace_updater,
 } from "./workload/rcu";
 export { register_probes, unregister_batches } from "./workload/registration";
+export { stress_calls } from "./workload/stress";
+export { stress_attaches } from "./workload/stressattach";
+export { stress_forks } from "./workload/stressforks";
+export { stress_maps } from "./workload/stressmaps";
 export {
   trigger_mmap_lock,
   trigger_mmap_lock_many,

@@ -513,6 +513,55 @@ export const CHURN_CHECKS = 76;
 /** Offset of the task a churn state calls its probes with. */
 export const CHURN_TASK = 28;
 
+// -- Stress of probes (workload/stress*.ts) ------------------------------------------------------
+/** stress_create(sites, tasks, members, seed) -> area. stress_join(area, number, seed) -> member.
+ *  stress(member, role, n) -> steps done. */
+export const OP_STRESS_CREATE = 70;
+export const OP_STRESS_JOIN = 71;
+export const OP_STRESS = 72;
+/** stress_leave(member) -> 0: all it has is taken back, and counted into its grave.
+ *  stress_unwind(area, member) -> 0: every second task returns from all its calls.
+ *  stress_destroy(area) -> 0; members: free(member, STRESS_MEMBER_BYTES), their graves alike. */
+export const OP_STRESS_LEAVE = 73;
+export const OP_STRESS_UNWIND = 74;
+export const OP_STRESS_DESTROY = 75;
+/** returns_left() -> leases that nobody has ended, plus return instances that are neither in use by
+ *  a task nor free: 0 when no task has a pending return. */
+export const OP_RETURNS_LEFT = 76;
+/** What a CPU does in a stress. */
+export const STRESS_CALLS = 0;
+export const STRESS_ATTACHES = 1;
+export const STRESS_MAPS = 2;
+export const STRESS_FORKS = 3;
+/** Instances made by a CPU (uprobe/return_instance.ts), at PCPU_RETURNS, and bytes of each. They
+ *  stay with the CPU. */
+export const RETURNS_MADE = 24;
+export const RETURN_INSTANCE_BYTES = 64;
+export const RETURNS_SLAB = 64;
+/** Offsets in an area: how many tasks; the first of them, whose every call is watched; sink of the
+ *  consumers that watch it, and their kind; address space; then a slot for each task, which begins
+ *  with its address. */
+export const STRESS_TASKS = 0;
+export const STRESS_WATCH_SINK = 4;
+export const STRESS_WATCH_KIND = 8;
+export const STRESS_MM = 12;
+export const STRESS_SLOTS_AT = 128;
+export const STRESS_SLOT_BYTES = 32;
+/** Offsets in a member: its task, and where the counters of those that ended are, both with a
+ *  task's counters; then i32 each: links attached and detached, probes of them at entries and at
+ *  returns, checks, what was refused although there was room, maps made, forks. */
+export const STRESS_TASK = 0;
+export const STRESS_GRAVE = 4;
+export const STRESS_LINKS = 8;
+export const STRESS_DETACHED = 12;
+export const STRESS_UPROBES = 16;
+export const STRESS_URETPROBES = 20;
+export const STRESS_CHECKS = 24;
+export const STRESS_ERRORS = 28;
+export const STRESS_MMAPS = 32;
+export const STRESS_FORKED = 36;
+export const STRESS_MEMBER_BYTES = 1280;
+
 // -- Torture of lookups (workload/lookuptorture.ts), offsets in its area -------------------------
 /** The host's words: inodes A and B; offset of the mapping in A, in B; address space; address and
  *  bytes of the region; offset of the probe in the region; offset of the fixed key in A. */

@@ -34,8 +34,9 @@
 // An instance is its owner's alone before uretprobe.ts publishes it and after its grace period; in
 // between what the timer reads of it never changes, but for the state.
 
-import { HDR_ARENA, HDR_RCU, PCPU_RETURNS, RETURNS_MAX } from "../layout";
-import { this_cpu_ptr } from "../cpu";
+import { HDR_ARENA, HDR_RCU, PCPU_RETURNS, RETURN_INSTANCE_BYTES } from "../layout";
+import { RETURNS_MADE, RETURNS_MAX, RETURNS_SLAB } from "../layout";
+import { per_cpu_ptr, this_cpu_ptr } from "../cpu";
 import { arena_alloc } from "../mm/arena";
 import { poll_state_synchronize_rcu, start_poll_synchronize_rcu } from "../rcu/tasks_trace";
 import { rcu_is_online, rcu_quiescent, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
@@ -56,7 +57,7 @@ export const RI_COOKIE = 40;
 const BULK_NEXT = 52;
 const FREE_NEXT = 56;
 const BULK_PERIOD = 60;
-export const RI_BYTES = 64;
+export const RI_BYTES = RETURN_INSTANCE_BYTES;
 
 const FREE = 0;
 const OPEN = 4;
@@ -64,7 +65,7 @@ const OPEN_LENGTH = 8;
 const OLDEST = 12;
 const NEWEST = 16;
 const CLOSED = 20;
-const MADE = 24;
+const MADE = RETURNS_MADE;
 
 /** A place for each pending return, and one for the call that may turn out to be one too many. */
 export const RETURN_STACK_BYTES: i32 = (RETURNS_MAX + 1) * RI_BYTES;
@@ -72,7 +73,7 @@ export const RETURN_STACK_BYTES: i32 = (RETURNS_MAX + 1) * RI_BYTES;
 /** KVFREE_BULK_MAX_ENTR: pointers that fit the kernel's page of them. */
 const BULK = 506;
 /** Instances made at once. */
-const SLAB = 64;
+const SLAB = RETURNS_SLAB;
 /** Instances of one CPU that may wait for grace periods; 4 MiB. */
 const WAITING_MOST = 65_536;
 
@@ -175,4 +176,28 @@ function make_stack_slow(task: usize): usize {
   const stack = arena_alloc(arena, RETURN_STACK_BYTES);
   store<u32>(task, <u32>stack, RETURN_STACK);
   return stack;
+}
+
+function list_length(first: usize): i32 {
+  let n = 0;
+  for (let ri = first; ri != 0; ri = <usize>load<u32>(ri, FREE_NEXT)) n++; // plain: see ri_missing
+  return n;
+}
+
+/**
+ * Instances that were made and are neither free nor wait to be: those in use by tasks, or lost.
+ * While no CPU runs. plain: then nobody else looks at their blocks.
+ */
+export function ri_missing(cpus: i32): i32 {
+  let missing = 0;
+  for (let cpu = 0; cpu < cpus; cpu++) {
+    const block = per_cpu_ptr(PCPU_RETURNS, cpu);
+    missing += load<i32>(block, MADE) - list_length(<usize>load<u32>(block, FREE));
+    missing -= list_length(<usize>load<u32>(block, OPEN));
+    for (let bulk = <usize>load<u32>(block, OLDEST); bulk != 0;) {
+      missing -= list_length(bulk);
+      bulk = <usize>load<u32>(bulk, BULK_NEXT);
+    }
+  }
+  return missing;
 }

@@ -40,6 +40,8 @@ import {
   OP_TASK_DESTROY,
   OP_TASK_FORK,
 } from "../layout";
+import { OP_RETURNS_LEFT, OP_STRESS, OP_STRESS_CREATE, OP_STRESS_DESTROY } from "../layout";
+import { OP_STRESS_JOIN, OP_STRESS_LEAVE, OP_STRESS_UNWIND } from "../layout";
 import { OP_UNREGISTER, RING_HEAD, RING_SLOT_BYTES, RING_SLOTS, RING_SLOTS_AT } from "../layout";
 import { RING_TAIL, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
 import { load32, store32 } from "../atomics";
@@ -70,6 +72,8 @@ import { churn_create, churn_destroy, churn_probes } from "./churn";
 import { register_batch, register_many, register_one, unregister_many } from "./registrar";
 import { unregister_one } from "./registrar";
 import { registration_create, registration_destroy } from "./registration";
+import { returns_left, stress, stress_create, stress_destroy } from "./stresslife";
+import { stress_join, stress_leave, stress_unwind } from "./stresslife";
 
 // An address, or ENOMEM for 0.
 function address_or(p: usize, otherwise: i32): i32 {
@@ -198,6 +202,23 @@ function execute(slot: usize): i32 {
     case OP_REGISTRATION_DESTROY:
       registration_destroy(a0);
       return 0;
+    case OP_STRESS_CREATE:
+      return address_or(stress_create(<i32>a0, <i32>a1, <i32>a2, <i32>a3), ENOMEM);
+    case OP_STRESS_JOIN:
+      return address_or(stress_join(a0, <i32>a1, <i32>a2), ENOMEM);
+    case OP_STRESS:
+      return stress(a0, <i32>a1, <i32>a2);
+    case OP_STRESS_LEAVE:
+      stress_leave(a0);
+      return 0;
+    case OP_STRESS_UNWIND:
+      stress_unwind(a0, a1);
+      return 0;
+    case OP_STRESS_DESTROY:
+      stress_destroy(a0);
+      return 0;
+    case OP_RETURNS_LEFT:
+      return returns_left();
     case OP_CHURN:
       churn_probes(a0, <i32>a1);
       return 0;
