@@ -12,7 +12,7 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { parseNumber, parseWhole } from "../src/base/units.js";
 import { startThreads } from "../src/engine/threads.js";
-import { type Case, findCase, PRESET_NAMES } from "../src/harness/cases.js";
+import { type Case, findCase, LADDER_PRESETS } from "../src/harness/cases.js";
 import { cellMemoryBytes } from "../src/harness/cell.js";
 import { measureDelayUnit } from "../src/harness/delay.js";
 import { headerLines } from "../src/harness/format/header.js";
@@ -57,7 +57,7 @@ function casesOf(names: readonly string[]): Case[] {
 }
 
 const { rounds, cpus, seconds, json } = wanted();
-const settings = { presets: PRESET_NAMES, probes: [1], trapNs: 0, repeat: 1, seed: 1 };
+const settings = { presets: LADDER_PRESETS, probes: [1], trapNs: 0, repeat: 1, seed: 1 };
 const times = { warmupSec: seconds / 3, durationSec: seconds };
 const plans: SweepPlan[] = [
   { ...settings, ...times, benches: casesOf(TRADE_BENCHES.one), cpus: [1], repeat: rounds },

@@ -5,11 +5,12 @@ import { Command, Option } from "commander";
 import { WasmprobeError } from "../base/errors.js";
 import { parseCpuList } from "../base/ranges.js";
 import { CPUS_MAX } from "../engine/abi.js";
-import { DEFAULT_PRESET, PRESET_NAMES, type PresetName } from "../harness/cases.js";
+import { type Arch, DEFAULT_PRESET, type PresetName } from "../harness/cases.js";
 import { FORMAT_NAMES, type FormatName } from "../harness/format/names.js";
 import { LOCK_TEST_NAMES } from "../harness/torture/names.js";
 import { BENCH_HELP, LIST_HELP, PROGRAM_HELP, SWEEP_HELP, TORTURE_HELP } from "./help.js";
 import {
+  archOption,
   caseName,
   checkLatency,
   checkPreset,
@@ -104,6 +105,7 @@ interface BenchValues {
   preset?: PresetName;
   probes: number;
   siteBytes: number;
+  arch: Arch;
   trapNs: number;
   seed: number;
   wasm?: string;
@@ -125,6 +127,7 @@ function bench(program: Command, take: Take): Command {
     .addOption(presetOption("--preset <name>", preset))
     .addOption(probesOption())
     .addOption(siteBytesOption())
+    .addOption(archOption())
     .addOption(trapNsOption())
     .addOption(seedOption().default(1))
     .addOption(wasmOption())
@@ -156,6 +159,7 @@ function benchOptions(given: string | undefined, values: BenchValues): BenchOpti
     latency: values.latency ?? false,
     probes: values.probes,
     siteBytes: values.siteBytes,
+    arch: values.arch,
     trapNs: values.trapNs,
     seed: values.seed,
     wasm: values.wasm ?? null,
@@ -168,6 +172,7 @@ interface SweepValues {
   on: "threads";
   probes: number[];
   siteBytes: number[];
+  arch: Arch;
   trapNs: number;
   warmup?: number;
   duration?: number;
@@ -188,13 +193,16 @@ function sweep(program: Command, take: Take): Command {
   const formats = `one of ${FORMAT_NAMES.join(", ")}`;
   return subcommand(program, "sweep", about, SWEEP_HELP)
     .argument("[name...]", "benches (default: uprobe-nop, beside its published tables)")
-    .addOption(presetListOption("--preset <a,b>", "strategies of uprobe benches (default: all)"))
+    .addOption(
+      presetListOption("--preset <a,b>", "strategies of uprobe benches (default: the bench's own)"),
+    )
     .addOption(cpus.argParser((text) => parseCpuList(text, "--cpus", CPUS_MAX)))
     .addOption(
       choiceOption("--on <where>", "where to run", "runner", RUNNER_NAMES).default("threads"),
     )
     .addOption(probesListOption())
     .addOption(siteBytesListOption())
+    .addOption(archOption())
     .addOption(trapNsOption())
     .addOption(warmupOption("least warm-up of a run"))
     .addOption(durationOption("measured time of a run"))
@@ -215,11 +223,12 @@ function sweepOptions(given: readonly string[], values: SweepValues): SweepOptio
   return {
     command: "sweep",
     names,
-    presets: values.preset ?? [...PRESET_NAMES],
+    presets: values.preset ?? null,
     cpus: values.cpus ?? null,
     on: values.on,
     probes: values.probes,
     siteBytes: values.siteBytes,
+    arch: values.arch,
     trapNs: values.trapNs,
     warmupSec: values.warmup ?? null,
     durationSec: values.duration ?? null,

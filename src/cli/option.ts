@@ -7,6 +7,7 @@ import { parseSeed } from "../base/random.js";
 import { unknownName } from "../base/text.js";
 import { parseNumber, parseWhole } from "../base/units.js";
 import {
+  ARCH_NAMES,
   CASE_NAMES,
   CASES,
   PRESET_NAMES,
@@ -59,9 +60,16 @@ export function siteBytesListOption(): Option {
 }
 
 export function trapNsOption(): Option {
-  return new Option("--trap-ns <n>", "private delay per exception in ns; 0 is raw")
+  const about =
+    "private delay in ns of each exception (stepped and return probes have two); 0 is raw";
+  return new Option("--trap-ns <n>", about)
     .default(0)
     .argParser((text) => parseWhole(text, TRAP_NS));
+}
+
+export function archOption(): Option {
+  const about = `whose instructions are stepped: one of ${ARCH_NAMES.join(", ")}`;
+  return choiceOption("--arch <name>", about, "architecture", ARCH_NAMES).default("x86");
 }
 
 export function seedOption(): Option {

@@ -1,6 +1,6 @@
 // What each command was asked to do: plain objects, every default filled in.
 
-import type { PresetName } from "../harness/cases.js";
+import type { Arch, PresetName } from "../harness/cases.js";
 import type { FormatName } from "../harness/format/names.js";
 
 export const TORTURE_NAMES = ["locks", "probes", "lookup", "rcu"] as const;
@@ -28,6 +28,7 @@ export interface BenchOptions {
   probes: number;
   /** Distance of two probed sites. */
   siteBytes: number;
+  arch: Arch;
   trapNs: number;
   seed: number;
   /** Another engine binary (hidden: for mutants), or null. */
@@ -38,13 +39,15 @@ export interface SweepOptions {
   command: "sweep";
   /** Empty when none was named: the default sweep. */
   names: string[];
-  presets: PresetName[];
+  /** Null: those that each bench shows. */
+  presets: PresetName[] | null;
   /** Null: 1, 2, 4, ... and the most this process may use. */
   cpus: number[] | null;
   on: "threads";
   probes: number[];
   /** Distances of two probed sites. */
   siteBytes: number[];
+  arch: Arch;
   trapNs: number;
   /** Null where not given: chosen so that the sweep fits its time budget. */
   warmupSec: number | null;

@@ -39,6 +39,28 @@ export interface HitCounts {
   restarts: number;
 }
 
+/** Where a probed return can end that no handler sees. */
+const RETURN_MISSES = {
+  depth: abi.TASK_RETURN_DEPTH,
+  memory: abi.TASK_RETURN_MEMORY,
+  longjmp: abi.TASK_RETURN_LONGJMP,
+  gone: abi.TASK_RETURN_GONE,
+  "no-consumer": abi.TASK_RETURN_NO_CONSUMER,
+  "ring-full": abi.TASK_RETURN_RING_FULL,
+} as const;
+
+/** Terms of the identity of return probes, summed over tasks or of one task. */
+export interface ReturnCounts {
+  /** Calls whose return was wanted. */
+  entries: number;
+  /** Returns that a handler saw. */
+  returns: number;
+  filtered: number;
+  missed: Record<keyof typeof RETURN_MISSES, number>;
+  /** Calls that have not returned yet. */
+  pending: number;
+}
+
 /** What an updater of an RCU flavour says of itself. */
 export interface GracePeriods {
   completed: number;
@@ -178,6 +200,29 @@ export class EngineMemory {
     };
   }
 
+  /** A task's counters of return probes; as of task(). */
+  returns(task: number): ReturnCounts {
+    const missed = Object.entries(RETURN_MISSES).map(([name, at]) => [
+      name,
+      this.load64(task + at),
+    ]);
+    return {
+      entries: this.load64(task + abi.TASK_RETURN_ENTRIES),
+      returns: this.load64(task + abi.TASK_RETURNS),
+      filtered: this.load64(task + abi.TASK_RETURN_FILTERED),
+      missed: Object.fromEntries(missed) as ReturnCounts["missed"],
+      pending: this.load(task + abi.TASK_RETURN_PENDING),
+    };
+  }
+
+  /** Instructions of a task that were executed out of line, and signals delivered to it. */
+  steps(task: number): { steps: number; signals: number } {
+    return {
+      steps: this.load64(task + abi.TASK_STEPS),
+      signals: this.load64(task + abi.TASK_SIGNALS),
+    };
+  }
+
   /** Hits in a sink, a number for each CPU (the last: the housekeeper). */
   sinkHits(sink: number, cpus: number): number[] {
     const area = this.load(sink + abi.SINK_AREA);
@@ -225,4 +270,24 @@ export function sumHits(all: readonly HitCounts[]): HitCounts {
 export function identityGap(c: HitCounts): number {
   const missed = Object.values(c.missed).reduce((a, b) => a + b, 0);
   return c.triggers - c.handled - c.filtered - missed;
+}
+
+/** Sum of tasks' counters of return probes. */
+export function sumReturns(all: readonly ReturnCounts[]): ReturnCounts {
+  const sum = (of: (one: ReturnCounts) => number): number => all.reduce((n, one) => n + of(one), 0);
+  const causes = Object.keys(RETURN_MISSES) as (keyof ReturnCounts["missed"])[];
+  const missed = causes.map((cause) => [cause, sum((one) => one.missed[cause])]);
+  return {
+    entries: sum((one) => one.entries),
+    returns: sum((one) => one.returns),
+    filtered: sum((one) => one.filtered),
+    missed: Object.fromEntries(missed) as ReturnCounts["missed"],
+    pending: sum((one) => one.pending),
+  };
+}
+
+/** entries minus all they can come to: 0, or the identity is broken. Exact as identityGap. */
+export function returnGap(c: ReturnCounts): number {
+  const missed = Object.values(c.missed).reduce((a, b) => a + b, 0);
+  return c.entries - c.returns - c.filtered - missed - c.pending;
 }

@@ -71,6 +71,15 @@ export const PRESETS = [
   },
 ] as const satisfies readonly Preset[];
 
+/** Which instructions are emulated and which are stepped. */
+export const ARCH_NAMES = ["x86", "arm64"] as const;
+export type Arch = (typeof ARCH_NAMES)[number];
+
+/** ARCH_ constant of the engine. */
+export function archOf(name: Arch): number {
+  return name === "arm64" ? abi.ARCH_ARM64 : abi.ARCH_X86;
+}
+
 export type PresetName = (typeof PRESETS)[number]["name"];
 
 export const PRESET_NAMES: readonly PresetName[] = PRESETS.map((p) => p.name);

@@ -1,8 +1,10 @@
 // The catalogue of benches and presets, as data. How a case is run is not decided here.
 
-import { PRESET_NAMES, type PresetName } from "../engine/presets.js";
+import { type Arch, PRESET_NAMES, type PresetName } from "../engine/presets.js";
 
 export {
+  type Arch,
+  ARCH_NAMES,
   findPreset,
   PRESET_NAMES,
   PRESETS,
@@ -10,7 +12,7 @@ export {
   type PresetName,
 } from "../engine/presets.js";
 
-export type Family = "uprobe" | "control" | "lock" | "rcu" | "grace" | "registration";
+export type Family = "uprobe" | "uretprobe" | "control" | "lock" | "rcu" | "grace" | "registration";
 
 export interface Case {
   name: string;
@@ -18,8 +20,10 @@ export interface Case {
   /** What one operation is; rates are these per second. */
   unit: string;
   family: Family;
-  /** Presets the case is measured under; empty when it has no such axis. */
+  /** Presets the case can be measured under; empty when it has no such axis. */
   presets: readonly PresetName[];
+  /** Those of them that a sweep measures if none is named. */
+  shown: readonly PresetName[];
   /** The case that says what this one costs beyond an empty loop of its kind, or null. */
   control: string | null;
   /**
@@ -35,6 +39,30 @@ export const SITE_STRIDE = 16;
 /** What `bench` takes when no preset was named. */
 export const DEFAULT_PRESET: PresetName = "rwlock";
 
+/** From the spinlock to what no kernel has: each step takes a shared write from a hit. */
+export const LADDER_PRESETS: readonly PresetName[] = [
+  "spinlock",
+  "rwlock",
+  "srcu",
+  "tasks-trace",
+  "mmap-lock",
+  "speculative",
+  "fastest",
+];
+/** Of these a return probe makes something else; what is left of the ladder is the way there. */
+const RETURN_PRESETS: readonly PresetName[] = [
+  "spinlock",
+  "rwlock",
+  "srcu",
+  "tasks-trace",
+  "mmap-lock",
+  "uret-alloc",
+  "uret-pool",
+  "fastest",
+];
+/** What differs only where instructions are stepped. */
+const STEP_PRESETS: readonly PresetName[] = ["siglock", "signal-flag"];
+
 function uprobe(name: string, description: string): Case {
   return {
     name,
@@ -42,22 +70,37 @@ function uprobe(name: string, description: string): Case {
     unit: "hits",
     family: "uprobe",
     presets: PRESET_NAMES,
+    shown: LADDER_PRESETS,
+    control: "usermode-count",
+  };
+}
+
+function uretprobe(name: string, insn: string): Case {
+  return {
+    name,
+    description: `call a function whose return is probed, at a ${insn}: two exceptions, one hit`,
+    unit: "hits",
+    family: "uretprobe",
+    presets: PRESET_NAMES,
+    shown: RETURN_PRESETS,
     control: "usermode-count",
   };
 }
 
 function control(name: string, description: string, unit: string): Case {
-  return { name, description, unit, family: "control", presets: [], control: null };
+  return { name, description, unit, family: "control", presets: [], shown: [], control: null };
 }
 
 function lock(name: string, description: string): Case {
   const unit = "pairs";
-  return { name, description, unit, family: "lock", presets: [], control: "count-atomic" };
+  const family = "lock";
+  return { name, description, unit, family, presets: [], shown: [], control: "count-atomic" };
 }
 
 function rcu(name: string, description: string): Case {
   const unit = "sections";
-  return { name, description, unit, family: "rcu", presets: [], control: "count-percpu" };
+  const family = "rcu";
+  return { name, description, unit, family, presets: [], shown: [], control: "count-percpu" };
 }
 
 function grace(name: string, flavour: string): Case {
@@ -68,6 +111,7 @@ function grace(name: string, flavour: string): Case {
     unit: "grace periods",
     family: "grace",
     presets: [],
+    shown: [],
     control: null,
     readers: "sections",
   };
@@ -80,15 +124,19 @@ function registration(name: string, what: string, unit: string): Case {
     unit,
     family: "registration",
     presets: PRESET_NAMES,
+    shown: LADDER_PRESETS,
     control: null,
     readers: "hits",
   };
 }
 
 export const CASES: readonly Case[] = [
-  uprobe("uprobe-nop", "hit a probe on a nop, which is emulated"),
-  uprobe("uprobe-push", "hit a probe on a push, which is emulated on the task's stack"),
-  uprobe("uprobe-ret", "hit a probe on a ret, which is stepped"),
+  uprobe("uprobe-nop", "hit a probe on a nop: emulated on x86, stepped on arm64 before 6.13"),
+  uprobe("uprobe-push", "hit a probe on a push: emulated on x86, stepped on arm64"),
+  uprobe("uprobe-ret", "hit a probe on a ret: stepped on x86, simulated on arm64"),
+  uretprobe("uretprobe-nop", "nop"),
+  uretprobe("uretprobe-push", "push"),
+  uretprobe("uretprobe-ret", "ret"),
   control("usermode-count", "the trigger loop without a probe", "triggers"),
   control("count-percpu", "one plain increment on the CPU's own line", "increments"),
   control("count-atomic", "one atomic add on the CPU's own line", "increments"),
@@ -121,6 +169,12 @@ export const CASES: readonly Case[] = [
 /** Benches whose operations can be timed one by one, or always are. */
 export function hasLatency(bench: Case): boolean {
   return bench.family === "grace" || hasProbes(bench);
+}
+
+/** What a sweep of this bench measures if no preset is named. */
+export function shownPresets(bench: Case, arch: Arch): readonly PresetName[] {
+  if (arch === "x86" || bench.family !== "uprobe") return bench.shown;
+  return bench.presets.filter((name) => bench.shown.includes(name) || STEP_PRESETS.includes(name));
 }
 
 /** Benches with a probe table: they have presets, a number of probes, and exceptions. */

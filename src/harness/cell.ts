@@ -1,7 +1,7 @@
 // A cell: one bench under one preset on so many CPUs, set up on a runner and ready to run.
 
 import * as abi from "../engine/abi.js";
-import { strategyOf } from "../engine/presets.js";
+import { archOf, strategyOf } from "../engine/presets.js";
 import type { Runner } from "../engine/runner.js";
 import { hasProbes, SITE_STRIDE } from "./cases.js";
 import { countCell, lockCell, rcuCell } from "./cells/counts.js";
@@ -20,7 +20,8 @@ export function cellMemoryBytes(probes: number, cpus: number, siteBytes = SITE_S
   // A uprobe and a consumer of three lines each, a site's text, and the file's copy of it; places
   // of 16 bytes in the hash, at most 16/7 a breakpoint, and as many in tables it has outgrown.
   const probe = 6 * abi.LINE + 2 * siteBytes + 80;
-  return (16 << 20) + probes * probe + cpus * 64 * 1024;
+  // Return instances that wait for a grace period: at most 4 MiB a CPU, and a bulk more.
+  return (16 << 20) + probes * probe + cpus * ((64 << 10) + (5 << 20));
 }
 
 /** Formats the runner's engine for the cell and registers its probes. */
@@ -34,8 +35,10 @@ export async function setUpCell(runner: Runner, spec: CellSpec, unitNs: number):
     // Of those that are taken away, some wait for a grace period until they are freed.
     uprobesMax: probes + 4 * abi.REGISTRATION_BATCH,
     trapUnits: traps ? delayUnits(spec.trapNs, unitNs) : 0,
+    arch: archOf(spec.arch ?? "x86"),
   });
-  if (bench.family === "uprobe" || bench.name === "usermode-count") {
+  const hits = bench.family === "uprobe" || bench.family === "uretprobe";
+  if (hits || bench.name === "usermode-count") {
     return uprobeCell(runner, spec, probes);
   }
   if (bench.family === "rcu") return rcuCell(runner, spec);

@@ -24,6 +24,34 @@ export function measureDelayUnit(instance: EngineInstance, nowMs: () => number):
   return ns;
 }
 
+/** What a delay of `ns` was found to take, nanoseconds: the least and the most of the trials. */
+export type MeasuredDelay = [least: number, most: number];
+
+/** Delays one after the other in a trial, and trials. */
+const DELAYS_NS = 200_000;
+const DELAY_TRIALS = 15;
+
+/**
+ * Tries the delay of `ns` as an exception has it: one call each, many in a row. The spread is of
+ * trials without an interruption: the slowest third is left out.
+ */
+export function tryDelay(
+  instance: EngineInstance,
+  nowMs: () => number,
+  ns: number,
+  unitNs: number,
+): MeasuredDelay {
+  const units = delayUnits(ns, unitNs);
+  const calls = Math.max(1, Math.round(DELAYS_NS / ns));
+  const trials = Array.from({ length: DELAY_TRIALS }, () => {
+    const before = nowMs();
+    for (let i = 0; i < calls; i++) instance.exports.cpu_delay(units);
+    return ((nowMs() - before) * 1e6) / calls;
+  }).sort((a, b) => a - b);
+  const kept = trials.slice(0, Math.ceil((DELAY_TRIALS * 2) / 3));
+  return [kept[0] ?? ns, kept.at(-1) ?? ns];
+}
+
 /** Units that take `ns` nanoseconds; 0 for 0, at least 1 for anything else. */
 export function delayUnits(ns: number, unitNs: number): number {
   return ns === 0 ? 0 : Math.max(1, Math.round(ns / unitNs));

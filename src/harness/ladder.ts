@@ -110,11 +110,11 @@ function rwlockTexts(top: readonly MeasuredRun[]): string[] {
 /** Steps that a table was published of, both sides of which were measured here. */
 function publishedTexts(top: readonly MeasuredRun[]): string[] {
   const steps = top.flatMap((after) => {
-    const row = publishedRow(after.preset, after.bench, after.cpus);
+    const row = publishedRow(after.preset, after.bench, after.cpus, after.arch);
     const old = row === undefined ? undefined : publishedBefore(row);
     if (row === undefined || old === undefined) return [];
     const before = top.find((run) => {
-      const own = publishedRow(run.preset, run.bench, run.cpus);
+      const own = publishedRow(run.preset, run.bench, run.cpus, run.arch);
       return own?.table === old.table && own.variant === old.variant;
     });
     if (before === undefined) return [];

@@ -2,6 +2,7 @@
 
 import { parseCsv } from "../base/csv.js";
 import { unknownName } from "../base/text.js";
+import type { Arch } from "../engine/presets.js";
 import { TABLE_TEXTS } from "./tables.js";
 
 /** One figure from a mail or changelog. Rates are operations per second, as everywhere. */
@@ -86,14 +87,30 @@ export const TABLES: readonly TableInfo[] = [
   },
 ];
 
-/** Which variant of which table a preset re-implements. */
-const PRESET_ROWS: Readonly<Record<string, { table: string; variant: string }>> = {
-  spinlock: { table: "3-rwlock", variant: "before" },
-  rwlock: { table: "3-rwlock", variant: "after" },
-  srcu: { table: "2-tasks-trace", variant: "before" },
-  "tasks-trace": { table: "2-tasks-trace", variant: "after" },
-  "mmap-lock": { table: "1-speculative", variant: "before" },
-  speculative: { table: "1-speculative", variant: "after" },
+interface Where {
+  table: string;
+  variant: string;
+}
+
+/** Which variant of which table a preset re-implements; the first that has the bench counts. */
+const PRESET_ROWS: Readonly<Record<Arch, Readonly<Record<string, readonly Where[]>>>> = {
+  x86: {
+    spinlock: [{ table: "3-rwlock", variant: "before" }],
+    rwlock: [
+      { table: "3-rwlock", variant: "after" },
+      { table: "aux-uprobes-v5-baseline", variant: "baseline-rwlock-refcount" },
+    ],
+    srcu: [{ table: "2-tasks-trace", variant: "before" }],
+    "tasks-trace": [{ table: "2-tasks-trace", variant: "after" }],
+    "mmap-lock": [{ table: "1-speculative", variant: "before" }],
+    speculative: [{ table: "1-speculative", variant: "after" }],
+    "uret-alloc": [{ table: "aux-uretprobe-ripool", variant: "before" }],
+    "uret-pool": [{ table: "aux-uretprobe-ripool", variant: "after" }],
+  },
+  arm64: {
+    siglock: [{ table: "0-siglock", variant: "before" }],
+    "signal-flag": [{ table: "0-siglock", variant: "after" }],
+  },
 };
 
 const parsed = new Map<string, readonly PublishedRow[]>();
@@ -135,12 +152,19 @@ function parseRates(table: string, [head = [], ...records]: string[][]): Publish
 }
 
 /** All published rows of a preset and bench; empty where nothing was published. */
-export function publishedSeries(preset: string | null, bench: string): readonly PublishedRow[] {
-  const where = preset === null ? undefined : PRESET_ROWS[preset];
-  if (where === undefined) return [];
-  return publishedTable(where.table).filter(
-    (row) => row.variant === where.variant && row.bench === bench,
-  );
+export function publishedSeries(
+  preset: string | null,
+  bench: string,
+  arch: Arch = "x86",
+): readonly PublishedRow[] {
+  if (preset === null) return [];
+  for (const { table, variant } of PRESET_ROWS[arch][preset] ?? []) {
+    const rows = publishedTable(table).filter(
+      (row) => row.variant === variant && row.bench === bench,
+    );
+    if (rows.length > 0) return rows;
+  }
+  return [];
 }
 
 /** The published row of exactly this CPU count. The spinlock series has none at 16. */
@@ -148,8 +172,9 @@ export function publishedRow(
   preset: string | null,
   bench: string,
   cpus: number,
+  arch: Arch = "x86",
 ): PublishedRow | undefined {
-  return publishedSeries(preset, bench).find((row) => row.cpus === cpus);
+  return publishedSeries(preset, bench, arch).find((row) => row.cpus === cpus);
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import * as v from "valibot";
 import { WasmprobeError } from "../base/errors.js";
-import { SITE_STRIDE } from "./cases.js";
+import { ARCH_NAMES, SITE_STRIDE } from "./cases.js";
 
 export const SWEEP_SCHEMA = "wasmprobe.sweep/1";
 
@@ -32,6 +32,8 @@ const HostSchema = v.object({
   timerStepNs: positive,
   /** Private delay per exception of the whole result; absent when it differs by run. */
   trapNs: v.optional(positive),
+  /** What that delay really took when it was tried: least and most of some trials. */
+  trapMeasuredNs: v.optional(v.tuple([positive, positive])),
   /** Whether workers were pinned, in words: "pinned", "off", "not possible on darwin". */
   affinity: text,
   /** ISO 8601. */
@@ -58,9 +60,20 @@ const keyFields = {
   probes: count,
   /** Distance of two probed sites; 0 where the bench has none. Older files do not say: 16. */
   siteBytes: v.optional(count, SITE_STRIDE),
-  /** 0 is "raw". */
+  /** Which instructions are stepped, and so have a second exception. Older files do not say. */
+  arch: v.optional(v.picklist(ARCH_NAMES), "x86"),
+  /** Private delay of each exception, nanoseconds; 0 is "raw". */
   trapNs: positive,
 };
+
+/** What became of calls whose return is probed: entries = returns + filtered + missed + pending. */
+const ReturnsSchema = v.object({
+  entries: count,
+  returns: count,
+  filtered: count,
+  missed: v.record(v.string(), count),
+  pending: count,
+});
 
 const LatencySchema = v.object({
   /** Nanoseconds. Percentiles are nearest ranks, at most 1.6 % too high; the others exact. */
@@ -111,6 +124,10 @@ const MeasuredSchema = v.object({
   fallbacks: v.optional(count),
   /** Searches of the tree that began again, since a writer came by; benches of hits only. */
   retries: v.optional(count),
+  /** Hits whose instruction was executed out of line, with a second exception; benches of hits. */
+  steps: v.optional(count),
+  /** Benches of returns only. */
+  returns: v.optional(ReturnsSchema),
   /** A neighbour made workers share a core while this was measured. */
   sharedCore: v.boolean(),
   /** More workers than CPUs: "4:1". */
@@ -150,7 +167,7 @@ export type SweepRun = MeasuredRun | UnmeasuredRun;
 export type SweepResult = v.InferOutput<typeof ResultSchema>;
 export type RunKey = Pick<
   SweepRun,
-  "bench" | "preset" | "on" | "cpus" | "probes" | "siteBytes" | "trapNs"
+  "bench" | "preset" | "on" | "cpus" | "probes" | "siteBytes" | "arch" | "trapNs"
 >;
 
 /** Reads a result from text; `source` names it in errors ("OLD.json"). */
@@ -203,8 +220,8 @@ export function measuredRuns(result: SweepResult): MeasuredRun[] {
 
 /** The same text for the same bench under the same conditions. */
 export function runKey(run: RunKey): string {
-  const { bench, preset, on, cpus: n, probes, trapNs } = run;
-  return JSON.stringify([bench, preset, on, n, probes, distanceOf(run), trapNs]);
+  const { bench, preset, on, cpus: n, probes, arch, trapNs } = run;
+  return JSON.stringify([bench, preset, on, n, probes, distanceOf(run), arch, trapNs]);
 }
 
 /** Distance of a run's sites, where there are two to be apart; else 0. */
@@ -224,6 +241,7 @@ export function runTitle(run: RunKey): string {
   const distance = distanceOf(run);
   if (distance > 0 && distance !== SITE_STRIDE) parts.push(distanceText(distance));
   if (run.on !== "threads") parts.push(`on ${run.on}`);
+  if (run.arch !== "x86") parts.push(run.arch);
   if (run.trapNs > 0) parts.push(`trap ${run.trapNs} ns`);
   else if (run.probes > 0) parts.push("raw");
   return parts.join(", ");

@@ -9,7 +9,8 @@
 import { lineOf, WasmprobeError } from "../base/errors.js";
 import { mean, sampleDeviation } from "../base/stats.js";
 import type { Runner } from "../engine/runner.js";
-import { type Case, type PresetName, findCase, hasProbes, HOST_CONTROL } from "./cases.js";
+import { type Arch, type Case, type PresetName, findCase, hasProbes } from "./cases.js";
+import { HOST_CONTROL, shownPresets } from "./cases.js";
 import { type CellCounts, type CellSpec, setUpCell, SITE_STRIDE, siteBytesOf } from "./cell.js";
 import { latencyOf, type Recorded } from "./latency.js";
 import { type Interrupt, measure, type Measurement, type Sample } from "./measure.js";
@@ -24,8 +25,11 @@ import {
 
 export interface SweepPlan {
   benches: readonly Case[];
-  presets: readonly PresetName[];
+  /** Null: those that each bench shows. */
+  presets: readonly PresetName[] | null;
   cpus: readonly number[];
+  /** @default "x86" */
+  arch?: Arch;
   /** Probe counts; for uprobe benches only. */
   probes: readonly number[];
   /** Distances of sites, bytes; with one probe there is none. @default SITE_STRIDE */
@@ -73,13 +77,16 @@ export function planCells(plan: SweepPlan): CellSpec[][] {
       if (bench.presets.length === 0) {
         return [{ bench, preset: null, cpus, probes: 0, trapNs: 0, seed }];
       }
-      const presets = plan.presets.filter((preset) => bench.presets.includes(preset));
-      const { siteBytes: distances = [SITE_STRIDE] } = plan;
+      const { arch = "x86", siteBytes: distances = [SITE_STRIDE] } = plan;
+      const presets =
+        plan.presets?.filter((preset) => bench.presets.includes(preset)) ??
+        shownPresets(bench, arch);
+      const common = { bench, cpus, arch, trapNs, seed };
       return plan.probes.flatMap((probes) =>
         distances
           .slice(0, probes > 1 ? distances.length : 1)
           .flatMap((siteBytes) =>
-            presets.map((preset) => ({ bench, preset, cpus, probes, siteBytes, trapNs, seed })),
+            presets.map((preset) => ({ ...common, preset, probes, siteBytes })),
           ),
       );
     }),
@@ -235,6 +242,7 @@ export function keyOf(spec: CellSpec, on: string): RunKey {
     cpus: spec.cpus,
     probes: probed ? spec.probes : 0,
     siteBytes: probed ? siteBytesOf(spec) : 0,
+    arch: probed ? (spec.arch ?? "x86") : "x86",
     trapNs: probed ? spec.trapNs : 0,
   };
 }
@@ -276,7 +284,7 @@ export function measuredRun(
   for (const { missed: one } of all.counts) {
     for (const [cause, n] of Object.entries(one)) missed[cause] = (missed[cause] ?? 0) + n;
   }
-  const sum = (term: "triggers" | "handled" | "filtered" | "fallbacks" | "retries") =>
+  const sum = (term: "triggers" | "handled" | "filtered" | "fallbacks" | "retries" | "steps") =>
     all.counts.reduce((total, counts) => total + (counts[term] ?? 0), 0);
   const lookups = all.counts.some((counts) => counts.fallbacks !== undefined);
   return {
@@ -293,12 +301,34 @@ export function measuredRun(
     filtered: sum("filtered"),
     missed,
     ...(lookups ? { fallbacks: sum("fallbacks"), retries: sum("retries") } : {}),
+    ...(all.counts.some((counts) => counts.steps !== undefined) ? { steps: sum("steps") } : {}),
+    ...returnsOf(all.counts),
     sharedCore: all.sharedCore,
     ...(label === undefined ? {} : { oversubscribed: label }),
     flat: all.flat,
     unit: spec.bench.unit,
     ...(latency === undefined ? {} : { latency }),
     ...readersOf(spec, all.samples, elapsed),
+  };
+}
+
+function returnsOf(all: readonly CellCounts[]): Pick<MeasuredRun, "returns"> {
+  const each = all.flatMap((counts) => (counts.returns === undefined ? [] : [counts.returns]));
+  if (each.length === 0) return {};
+  const missed: Record<string, number> = {};
+  for (const { missed: one } of each) {
+    for (const [cause, n] of Object.entries(one)) missed[cause] = (missed[cause] ?? 0) + n;
+  }
+  const sum = (term: "entries" | "returns" | "filtered" | "pending") =>
+    each.reduce((total, counts) => total + counts[term], 0);
+  return {
+    returns: {
+      entries: sum("entries"),
+      returns: sum("returns"),
+      filtered: sum("filtered"),
+      missed,
+      pending: sum("pending"),
+    },
   };
 }
 

@@ -4,7 +4,7 @@
 
 import { jointDeviation } from "../base/stats.js";
 import { formatRate, formatRatio } from "../base/units.js";
-import { HOST_CONTROL } from "./cases.js";
+import { type Arch, HOST_CONTROL } from "./cases.js";
 import { conditionsOf, varyingAxes } from "./format/series.js";
 import { publishedRow, publishedSeries, type PublishedRow } from "./published.js";
 import { ladderTexts, type Rung } from "./ladder.js";
@@ -22,6 +22,7 @@ interface Comparison {
   bench: string;
   /** The bench, with what tells these runs from others of it. */
   subject: string;
+  arch: Arch;
   /** In the order of the sweep: of two, the first is the baseline. */
   rungs: Rung[];
 }
@@ -31,7 +32,7 @@ export function verdict(all: readonly SweepRun[]): string {
   const measured = all.filter(isMeasured);
   const comparison = comparisonOf(measured);
   if (comparison === undefined) return "Too little was measured to compare two presets.";
-  const { bench, subject, rungs } = comparison;
+  const { bench, arch, subject, rungs } = comparison;
   const counts = commonCounts(rungs);
   const most = counts.at(-1);
   if (most === undefined) {
@@ -44,7 +45,7 @@ export function verdict(all: readonly SweepRun[]): string {
   const [first, second, third] = rungs;
   if (first === undefined || second === undefined) return "";
   if (third !== undefined) return ladderTexts({ subject, rungs, counts, control }).join(" ");
-  const pair: Pair = { bench, subject, rungs: [first, second] };
+  const pair: Pair = { bench, arch, subject, rungs: [first, second] };
   const sentences = [scalingText(pair, counts, control)];
   const sides = [runAt(first.runs, most), runAt(second.runs, most)] as const;
   if (sides[0] !== undefined && sides[1] !== undefined) {
@@ -62,7 +63,7 @@ function comparisonOf(runs: readonly MeasuredRun[]): Comparison | undefined {
   const hits = runs.filter((run) => run.preset !== null);
   const [first] = hits;
   if (first === undefined) return undefined;
-  const fields = ["bench", "probes", "trapNs", "on"] as const;
+  const fields = ["bench", "probes", "arch", "trapNs", "on"] as const;
   const own = hits.filter(
     (run) =>
       distanceOf(run) === distanceOf(first) && fields.every((field) => run[field] === first[field]),
@@ -76,7 +77,8 @@ function comparisonOf(runs: readonly MeasuredRun[]): Comparison | undefined {
   // Of several tables in one result it is the first that is told; its conditions say which.
   const conditions = conditionsOf(first, varyingAxes(hits));
   const subject = [first.bench, ...conditions].join(", ");
-  return { bench: first.bench, subject: conditions.length > 0 ? `${subject},` : subject, rungs };
+  const told = conditions.length > 0 ? `${subject},` : subject;
+  return { bench: first.bench, arch: first.arch, subject: told, rungs };
 }
 
 /** CPU counts that all presets were measured at; oversubscribed ones say nothing about scaling. */
@@ -172,14 +174,14 @@ function winnerTexts(before: MeasuredRun, after: MeasuredRun): string[] {
 }
 
 function publishedTexts(pair: Pair, most: number): string[] {
-  const { bench, rungs } = pair;
+  const { bench, arch, rungs } = pair;
   const presets = [rungs[0].preset, rungs[1].preset] as const;
   const rows = (cpus: number): [PublishedRow, PublishedRow] | undefined => {
-    const [a, b] = presets.map((preset) => publishedRow(preset, bench, cpus));
+    const [a, b] = presets.map((preset) => publishedRow(preset, bench, cpus, arch));
     // Rows of two tables are of two machines.
     return a === undefined || b === undefined || a.table !== b.table ? undefined : [a, b];
   };
-  const counts = publishedSeries(presets[0], bench).map((row) => row.cpus);
+  const counts = publishedSeries(presets[0], bench, arch).map((row) => row.cpus);
   const shared = counts.filter((cpus) => rows(cpus) !== undefined);
   const nearest = Math.max(...shared.filter((cpus) => cpus <= most));
   const found = rows(nearest);

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { PRESET_NAMES } from "../../src/harness/cases.js";
+import { LADDER_PRESETS } from "../../src/harness/cases.js";
 import { identityHolds, measuredRuns, parseResult } from "../../src/harness/result.js";
 import { ROOT } from "../helpers/root.js";
 
@@ -26,7 +26,7 @@ test("a table with a row a preset and no gaps, and the runs behind it as a resul
   const rows = stdout.split("\n").filter((line) => line.startsWith("| `"));
   assert.equal(
     rows.map((row) => /^\| `([a-z-]+)`/.exec(row)?.[1]),
-    [...PRESET_NAMES],
+    [...LADDER_PRESETS],
   );
   for (const row of rows) assert.not.match(row, /\| +-\?? +\||undefined|NaN/);
   const runs = measuredRuns(parseResult(readFileSync(path, "utf8"), path));

@@ -22,6 +22,7 @@ const BENCH = {
   latency: false,
   probes: 1,
   siteBytes: 16,
+  arch: "x86",
   trapNs: 0,
   seed: 1,
   wasm: null,
@@ -30,11 +31,12 @@ const BENCH = {
 const SWEEP = {
   command: "sweep",
   names: [],
-  presets: [...PRESET_NAMES],
+  presets: null,
   cpus: null,
   on: "threads",
   probes: [1],
   siteBytes: [16],
+  arch: "x86",
   trapNs: 0,
   warmupSec: null,
   durationSec: null,
@@ -241,7 +243,8 @@ test("a wrong value is one line that names the valid ones", () => {
 test("an unknown name is one line with the nearest valid ones", () => {
   const wrong = {
     "bench uprobe-npo": 'unknown bench "uprobe-npo": did you mean uprobe-nop',
-    "bench trig-uretprobe-nop": 'unknown bench "trig-uretprobe-nop": ',
+    "bench trig-uretprobe-multi-nop": 'unknown bench "trig-uretprobe-multi-nop": ',
+    "sweep uprobe-nop --arch arm": 'unknown architecture "arm": did you mean arm64?',
     "sweep uprobe-nop mutex": 'unknown bench "mutex": did you mean lock-mutex?',
     "bench uprobe-nop --preset rwlok": 'unknown preset "rwlok": did you mean rwlock?',
     "sweep --preset spinlock,": `unknown preset "": valid: ${PRESET_NAMES.join(", ")}`,
@@ -264,7 +267,7 @@ test("what a later version brings is not silently accepted now", () => {
   for (const name of ["reproduce", "trace -e x", "calibrate", "serve"]) {
     assert.match(refused("E_NAME", name), "unknown command");
   }
-  for (const option of ["--arch x86", "--exec-ns 5", "--base x", "-L"]) {
+  for (const option of ["--exec-ns 5", "--base x", "-L"]) {
     assert.match(refused("E_NAME", `sweep ${option}`), "unknown option of sweep");
   }
   assert.match(refused("E_NAME", "torture locks --replay x"), "unknown option of torture");

@@ -10,7 +10,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { csvLine } from "../../src/base/csv.js";
 import { VERSION } from "../../src/base/version.js";
-import { CASES, HOST_CONTROL, PRESET_NAMES } from "../../src/harness/cases.js";
+import { CASES, HOST_CONTROL, LADDER_PRESETS } from "../../src/harness/cases.js";
 import { CSV_COLUMNS, LATENCY_COLUMNS } from "../../src/harness/format/csv.js";
 import { parseKernelLine } from "../../src/harness/format/kernel.js";
 import { identityHolds, measuredRuns, parseResult } from "../../src/harness/result.js";
@@ -135,7 +135,7 @@ test("sweep as json: valid, every planned run, and the identity in each", async 
   const { stdout, stderr } = await good(`sweep ${args} --format json -q`);
   const result = parseResult(stdout, "stdout");
   const runs = measuredRuns(result);
-  assert.is(runs.length, 2 * (2 * PRESET_NAMES.length + 2));
+  assert.is(runs.length, 2 * (2 * LADDER_PRESETS.length + 2));
   assert.is(result.runs.length, runs.length);
   for (const one of runs) {
     assert.ok(identityHolds(one), JSON.stringify(one));
@@ -199,7 +199,7 @@ test("sweep of grace periods: latencies and readers in json, csv and kernel form
 test("sweep of registrations: timed under every preset, while the other CPU hits", async () => {
   const args = "sweep register unregister-batch --cpus 2 -w 0.02 -d 0.2 -q --format json";
   const runs = measuredRuns(parseResult((await good(args)).stdout, "stdout"));
-  assert.is(runs.length, 2 * PRESET_NAMES.length);
+  assert.is(runs.length, 2 * LADDER_PRESETS.length);
   for (const one of runs) {
     assert.ok(identityHolds(one), JSON.stringify(one));
     assert.ok((one.latency?.samples ?? 0) > 0, JSON.stringify(one));
@@ -215,7 +215,7 @@ test("sweep as kernel, csv, markdown and table: the same rows", async () => {
   const rows = kernel.stdout.split("\n").filter((line) => line.includes(" cpus):"));
   assert.equal(
     rows.map((line) => parseKernelLine(line)?.bench),
-    [...PRESET_NAMES.map(() => "uprobe-nop"), "count-percpu"],
+    [...LADDER_PRESETS.map(() => "uprobe-nop"), "count-percpu"],
   );
   for (const row of rows) {
     assert.match(
@@ -229,7 +229,10 @@ test("sweep as kernel, csv, markdown and table: the same rows", async () => {
   assert.is(csv[0], csvLine(CSV_COLUMNS));
   assert.equal(
     csv.slice(1).map((line) => line.split(",").slice(0, 4).join(" ")),
-    [...PRESET_NAMES.map((preset) => `uprobe-nop ${preset} threads 1`), "count-percpu  threads 1"],
+    [
+      ...LADDER_PRESETS.map((preset) => `uprobe-nop ${preset} threads 1`),
+      "count-percpu  threads 1",
+    ],
   );
   for (const line of csv) assert.is(line.split(",").length, CSV_COLUMNS.length);
 
@@ -247,7 +250,7 @@ test("sweep as kernel, csv, markdown and table: the same rows", async () => {
 test("sweep without a name: all presets beside the published tables, and a sentence", async () => {
   const { stdout } = await good("sweep --cpus 1,2 -w 0.02 -d 0.05 -q");
   const tables = ["1-speculative", "2-tasks-trace", "3-rwlock"];
-  for (const word of [...PRESET_NAMES, HOST_CONTROL, ...tables]) assert.match(stdout, word);
+  for (const word of [...LADDER_PRESETS, HOST_CONTROL, ...tables]) assert.match(stdout, word);
   assert.match(stdout, /From 1 cpu to 2|Nothing is judged/);
 });
 

@@ -12,11 +12,35 @@ test("names of benches and presets are unique and fit the command line", () => {
 test("benches with a probe table have all presets, others none", () => {
   for (const bench of cases.CASES) {
     const { name, family, presets } = bench;
-    const probed = family === "uprobe" || family === "registration";
+    const probed = ["uprobe", "uretprobe", "registration"].includes(family);
     assert.equal([...presets], probed ? [...cases.PRESET_NAMES] : [], name);
     assert.is(cases.hasProbes(bench), probed, name);
   }
   assert.ok(cases.findPreset(cases.DEFAULT_PRESET));
+});
+
+test("a sweep without presets shows some of those that its bench has, steps on arm64 only", () => {
+  const shown = (name: string, arch: cases.Arch): readonly string[] => {
+    const found = cases.findCase(name);
+    return found === undefined ? [] : cases.shownPresets(found, arch);
+  };
+  for (const { name, presets } of cases.CASES) {
+    for (const arch of cases.ARCH_NAMES) {
+      for (const preset of shown(name, arch))
+        assert.ok(
+          presets.some((p) => p === preset),
+          preset,
+        );
+      assert.is(shown(name, arch).length > 0, presets.length > 0, name);
+    }
+  }
+  assert.equal(shown("uprobe-nop", "x86"), cases.LADDER_PRESETS);
+  const steps = ["siglock", "signal-flag"];
+  assert.equal(
+    shown("uprobe-push", "arm64").filter((name) => steps.includes(name)),
+    steps,
+  );
+  assert.ok(shown("uretprobe-nop", "x86").includes("uret-pool"));
 });
 
 test("every control is itself a bench without a control", () => {

@@ -226,6 +226,7 @@ test("hits are progress, triggers without a handler are drops and have a cause",
     missed: { "no-probe": 5 },
     fallbacks: 0,
     retries: 0,
+    steps: 0,
   });
 });
 

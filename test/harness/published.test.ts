@@ -1,6 +1,6 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { PRESET_NAMES } from "../../src/harness/cases.js";
+import { type Arch, PRESET_NAMES } from "../../src/harness/cases.js";
 import {
   TABLES,
   publishedBefore,
@@ -60,18 +60,35 @@ test("rates are read as operations per second", () => {
 });
 
 test("each preset that re-implements a published step stands beside its own table", () => {
-  const beside = PRESET_NAMES.map((preset) => {
-    const row = publishedRow(preset, "uprobe-nop", 2);
-    return `${preset}: ${row === undefined ? "-" : `${row.table} ${row.variant} ${row.mean}`}`;
-  });
-  assert.equal(beside, [
+  const beside = (bench: string, arch: Arch): string[] =>
+    PRESET_NAMES.map((preset) => {
+      const row = publishedRow(preset, bench, 2, arch);
+      return `${preset}: ${row === undefined ? "-" : `${row.table} ${row.variant} ${row.mean}`}`;
+    });
+  assert.equal(beside("uprobe-nop", "x86"), [
     "spinlock: 3-rwlock before 1656000",
     "rwlock: 3-rwlock after 2279000",
+    "siglock: -",
+    "signal-flag: -",
     "srcu: 2-tasks-trace before 4125000",
     "tasks-trace: 2-tasks-trace after 4271000",
     "mmap-lock: 1-speculative before 5456000",
     "speculative: 1-speculative after 6701000",
+    "uret-alloc: -",
+    "uret-pool: -",
     "fastest: -",
+  ]);
+  const some = (rows: string[]): string[] => rows.filter((row) => !row.endsWith("-"));
+  assert.equal(some(beside("uretprobe-nop", "x86")), [
+    "rwlock: aux-uprobes-v5-baseline baseline-rwlock-refcount 2361000",
+    "srcu: 2-tasks-trace before 2677000",
+    "tasks-trace: 2-tasks-trace after 2853000",
+    "uret-alloc: aux-uretprobe-ripool before 3574000",
+    "uret-pool: aux-uretprobe-ripool after 4281000",
+  ]);
+  assert.equal(some(beside("uprobe-push", "arm64")), [
+    "siglock: 0-siglock before 1642000",
+    "signal-flag: 0-siglock after 1766000",
   ]);
 });
 

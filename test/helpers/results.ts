@@ -31,6 +31,7 @@ export function measured(
     cpus,
     probes: preset === null ? 0 : 1,
     siteBytes: preset === null ? 0 : 16,
+    arch: "x86",
     trapNs: 0,
     mean,
     stddev: mean * 0.01,
@@ -64,7 +65,8 @@ export function interrupted(bench: string, preset: string | null, cpus: number):
   const probes = preset === null ? 0 : 1;
   const siteBytes = 16 * probes;
   const key = { bench, preset, on: "threads", cpus, probes, siteBytes, trapNs: 0 };
-  return { state: "interrupted", ...key, reason: "interrupted" };
+  const arch = "x86" as const;
+  return { arch, state: "interrupted", ...key, reason: "interrupted" };
 }
 
 export function resultOf(runs: SweepRun[], more: Partial<SweepResult> = {}): SweepResult {

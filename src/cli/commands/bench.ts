@@ -5,7 +5,7 @@ import { formatCount, formatNs, formatRate } from "../../base/units.js";
 import type { Runner } from "../../engine/runner.js";
 import { findCase } from "../../harness/cases.js";
 import { setUpCell } from "../../harness/cell.js";
-import { measureDelayUnit } from "../../harness/delay.js";
+import { type MeasuredDelay, measureDelayUnit, tryDelay } from "../../harness/delay.js";
 import { BENCH_INTERVAL_NS, iterLine, setupLine } from "../../harness/format/bench.js";
 import { startedLine, summaryLine } from "../../harness/format/bench.js";
 import { hostLines } from "../../harness/format/header.js";
@@ -29,12 +29,14 @@ export async function runBench(session: Session, options: BenchOptions): Promise
 async function benchOn(runner: Runner, session: Session, options: BenchOptions): Promise<number> {
   const bench = findCase(options.name);
   if (bench === undefined) throw new WasmprobeError("E_NAME", `no bench "${options.name}"`);
-  const { cpus, preset, probes, siteBytes, trapNs, seed, quiet, latency } = options;
+  const { cpus, preset, probes, siteBytes, arch, trapNs, seed, quiet, latency } = options;
   const { nowMs } = session.platform;
-  const spec = { bench, preset, cpus, probes, siteBytes, trapNs, seed, latency };
-  printHeader(session, options, runner);
-  if (!quiet) session.print(setupLine(options.name));
+  const spec = { bench, preset, cpus, probes, siteBytes, arch, trapNs, seed, latency };
   const unitNs = measureDelayUnit(runner.host, nowMs);
+  const delays = preset !== null && trapNs > 0;
+  const tried = delays ? tryDelay(runner.host, nowMs, trapNs, unitNs) : undefined;
+  printHeader(session, options, runner, tried);
+  if (!quiet) session.print(setupLine(options.name));
   const cell = await setUpCell(runner, spec, unitNs);
   if (!quiet) session.print(startedLine(options.name));
 
@@ -91,11 +93,19 @@ class Ticker {
 
 // The kernel's bench prints no header; ours must be able to say where its figures come from. It
 // goes where it disturbs no reader of the kernel's lines, or with -v among them.
-function printHeader(session: Session, options: BenchOptions, runner: Runner): void {
+function printHeader(
+  session: Session,
+  options: BenchOptions,
+  runner: Runner,
+  tried: MeasuredDelay | undefined,
+): void {
   if (options.quiet && !options.verbose) return;
-  const host = describeHost(session.platform, runner.affinity);
+  const host = {
+    ...describeHost(session.platform, runner.affinity),
+    ...(tried === undefined ? {} : { trapMeasuredNs: tried }),
+  };
   const traps = options.preset === null ? undefined : trapText(options.trapNs);
-  const lines = hostLines(host, traps);
+  const lines = hostLines(host, traps, options.preset === null ? "x86" : options.arch);
   const label = oversubscription(options.cpus, usableCpus(session.platform));
   if (label !== undefined) lines.push(`oversubscribed ${label}`);
   for (const line of lines) {
@@ -161,5 +171,19 @@ function printCounters(session: Session, run: MeasuredRun): void {
         `${formatCount(run.retries)} searches of the tree began again`,
     );
   }
+  if (run.steps !== undefined && run.steps > 0) {
+    session.print(`# ${formatCount(run.steps)} instructions executed out of line`);
+  }
+  if (run.returns !== undefined) printReturns(session, run.returns);
   session.print(`# per worker: min ${formatRate(run.min)}, max ${formatRate(run.max)}`);
+}
+
+function printReturns(session: Session, returns: NonNullable<MeasuredRun["returns"]>): void {
+  const causes = Object.entries(returns.missed).map(([cause, n]) => `${cause} ${formatCount(n)}`);
+  const missed = causes.length === 0 ? "0" : causes.join(", ");
+  session.print(
+    `# entries ${formatCount(returns.entries)} = returns ${formatCount(returns.returns)} ` +
+      `+ filtered ${formatCount(returns.filtered)} + missed ${missed} ` +
+      `+ pending ${formatCount(returns.pending)}`,
+  );
 }

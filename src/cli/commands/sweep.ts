@@ -4,7 +4,7 @@ import { EXIT_OK, lineOf, WasmprobeError } from "../../base/errors.js";
 import { doublingCounts } from "../../base/ranges.js";
 import { wrapText } from "../../base/text.js";
 import { type Case, findCase, HOST_CONTROL } from "../../harness/cases.js";
-import { measureDelayUnit } from "../../harness/delay.js";
+import { measureDelayUnit, tryDelay } from "../../harness/delay.js";
 import { compareResults, formatComparison } from "../../harness/format/compare.js";
 import { FORMATS } from "../../harness/format/index.js";
 import { describeHost, usableCpus } from "../../harness/host.js";
@@ -44,11 +44,14 @@ export async function runSweep(session: Session, options: SweepOptions): Promise
     const { nowMs } = session.platform;
     const progress = createProgress(session.terminal.stderr, options.quiet);
     const retrySec = options.names.length === 0 ? RETRY_SEC : Number.POSITIVE_INFINITY;
+    const unitNs = measureDelayUnit(runner.host, nowMs);
+    const { trapNs } = plan;
+    const tried = trapNs > 0 ? tryDelay(runner.host, nowMs, trapNs, unitNs) : undefined;
     progress.start(sweepSteps(plan));
     const { runs, rounds, error } = await sweep(plan, {
       runner,
       nowMs,
-      unitNs: measureDelayUnit(runner.host, nowMs),
+      unitNs,
       usableCpus: usable,
       retryUntilMs: nowMs() + retrySec * 1000,
       interrupt: session.interrupt,
@@ -60,7 +63,11 @@ export async function runSweep(session: Session, options: SweepOptions): Promise
     }).finally(() => progress.stop());
     const result: SweepResult = {
       schema: SWEEP_SCHEMA,
-      host: { ...describeHost(session.platform, runner.affinity), trapNs: plan.trapNs },
+      host: {
+        ...describeHost(session.platform, runner.affinity),
+        trapNs,
+        ...(tried === undefined ? {} : { trapMeasuredNs: tried }),
+      },
       settings: {
         warmupNs: plan.warmupSec * 1e9,
         durationNs: plan.durationSec * 1e9,
@@ -88,6 +95,7 @@ function planOf(options: SweepOptions, usable: number): SweepPlan {
     cpus: options.cpus ?? doublingCounts(usable),
     probes: options.probes,
     siteBytes: options.siteBytes,
+    arch: options.arch,
     trapNs: options.trapNs,
     warmupSec: WARMUP_SEC,
     durationSec: DURATION_SEC,

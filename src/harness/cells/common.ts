@@ -2,9 +2,10 @@
 
 import { WasmprobeError } from "../../base/errors.js";
 import * as abi from "../../engine/abi.js";
-import { identityGap, sumHits } from "../../engine/memory.js";
+import { identityGap, type ReturnCounts, returnGap } from "../../engine/memory.js";
+import { sumHits, sumReturns } from "../../engine/memory.js";
 import type { Runner } from "../../engine/runner.js";
-import type { CellCounts, CellSpec } from "./types.js";
+import type { CellCounts, CellReturns, CellSpec } from "./types.js";
 
 export function title(spec: CellSpec): string {
   const preset = spec.preset === null ? "" : ` ${spec.preset}`;
@@ -24,6 +25,11 @@ export function checkFaults(runner: Runner, spec: CellSpec): void {
   throw new WasmprobeError("E_FAULT", `${title(spec)}: the engine saw the impossible: ${list}`);
 }
 
+function returnsOf({ entries, returns, filtered, missed, pending }: ReturnCounts): CellReturns {
+  const causes = Object.entries(missed).filter(([, n]) => n > 0);
+  return { entries, returns, filtered, missed: Object.fromEntries(causes), pending };
+}
+
 /** What became of these tasks' triggers. A gap is an error, or another number of hits in `sink`. */
 export function hitCounts(
   runner: Runner,
@@ -41,10 +47,21 @@ export function hitCounts(
       `${title(spec)}: triggers and outcomes differ by ${gap} of ${sum.triggers}`,
     );
   }
-  if (taken !== sum.handled) {
+  const back = sumReturns(tasks.map((task) => memory.returns(task)));
+  const backGap = returnGap(back);
+  if (backGap !== 0) {
     throw new WasmprobeError(
       "E_FAULT",
-      `${title(spec)}: ${sum.handled} hits were handled, the consumer counted ${taken}`,
+      `${title(spec)}: probed calls and their returns differ by ${backGap} of ${back.entries}`,
+    );
+  }
+  const returns = spec.bench.family === "uretprobe";
+  const seen = returns ? back.returns : sum.handled;
+  if (taken !== seen) {
+    const what = returns ? "returns were seen" : "hits were handled";
+    throw new WasmprobeError(
+      "E_FAULT",
+      `${title(spec)}: ${seen} ${what}, the consumer counted ${taken}`,
     );
   }
   const missed = Object.entries(sum.missed).filter(([, n]) => n > 0);
@@ -56,6 +73,8 @@ export function hitCounts(
     handled,
     filtered,
     missed: Object.fromEntries(missed),
+    ...(returns ? { returns: returnsOf(back) } : {}),
+    steps: ofTasks(abi.TASK_STEPS),
     fallbacks: ofTasks(abi.TASK_FALLBACKS),
     retries: ofTasks(abi.TASK_RETRIES),
   };

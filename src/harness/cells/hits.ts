@@ -2,7 +2,7 @@
 
 import { WasmprobeError } from "../../base/errors.js";
 import * as abi from "../../engine/abi.js";
-import { sumHits } from "../../engine/memory.js";
+import { type ReturnCounts, sumHits, sumReturns } from "../../engine/memory.js";
 import { entryOf, type Verb } from "../../engine/presets.js";
 import type { Runner } from "../../engine/runner.js";
 import { type PresetName, SITE_STRIDE } from "../cases.js";
@@ -24,6 +24,9 @@ const OPCODES: Readonly<Record<string, number>> = {
   "uprobe-nop": abi.INSN_NOP,
   "uprobe-push": abi.INSN_PUSH,
   "uprobe-ret": abi.INSN_RET,
+  "uretprobe-nop": abi.INSN_NOP,
+  "uretprobe-push": abi.INSN_PUSH,
+  "uretprobe-ret": abi.INSN_RET,
   "usermode-count": abi.INSN_NOP,
 };
 
@@ -54,14 +57,16 @@ export async function createProgram(
   return { mm, inode, siteBytes };
 }
 
-/** Registers a probe on each of the first `probes` functions. */
+/** Registers a probe on each of the first `probes` functions; `kind`: CONSUMER_ constant. */
 export async function registerProbes(
   runner: Runner,
   { inode, siteBytes }: Program,
   probes: number,
   sink: number,
+  kind = abi.CONSUMER_ENTRY,
 ): Promise<void> {
-  const made = await runner.command(abi.OP_REGISTER_MANY, inode, 0, siteBytes, probes, sink);
+  const args = [inode, 0, siteBytes, probes, sink, kind];
+  const made = await runner.command(abi.OP_REGISTER_MANY, ...args);
   if (made === probes) return;
   const { liveBytes } = runner.memory.arena();
   throw new WasmprobeError(
@@ -89,7 +94,9 @@ export async function uprobeCell(runner: Runner, spec: CellSpec, probes: number)
   const opcode = OPCODES[bench.name] ?? abi.INSN_NOP;
   const program = await createProgram(runner, sites, opcode, siteBytesOf(spec));
   const sink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
-  if (probes > 0) await registerProbes(runner, program, probes, sink);
+  const returns = bench.family === "uretprobe";
+  const consumer = returns ? abi.CONSUMER_RETURN : abi.CONSUMER_ENTRY;
+  if (probes > 0) await registerProbes(runner, program, probes, sink, consumer);
   const tasks: number[] = [];
   for (let cpu = 0; cpu < cpus; cpu++) {
     tasks.push(await createTask(runner, spec, program, cpu, sites));
@@ -102,19 +109,30 @@ export async function uprobeCell(runner: Runner, spec: CellSpec, probes: number)
     spec,
     jobs: tasks.map((task, cpu) => ({ entry, args: [task, ...histogramOf(recorder, cpu)] })),
     ...(recorder === undefined ? {} : { recorder }),
-    progress: () =>
-      tasks.map((task) => memory.load64(task + (hits ? abi.TASK_HANDLED : abi.TASK_TRIGGERS))),
+    progress: () => tasks.map((task) => memory.load64(task + operation(hits, returns))),
     drops: () => {
       if (!hits) return 0;
       // Not triggers minus handled: a hit that is under way is no drop.
       const { filtered, missed } = sumHits(tasks.map((task) => memory.task(task)));
-      return Object.values(missed).reduce((a, b) => a + b, filtered);
+      const lost = returns ? lostReturns(tasks.map((task) => memory.returns(task))) : 0;
+      return Object.values(missed).reduce((a, b) => a + b, filtered + lost);
     },
     counts: () => {
       checkFaults(runner, spec);
       return hitCounts(runner, spec, tasks, sink);
     },
   };
+}
+
+// The counter that one operation raises.
+function operation(hits: boolean, returns: boolean): number {
+  if (returns) return abi.TASK_RETURNS;
+  return hits ? abi.TASK_HANDLED : abi.TASK_TRIGGERS;
+}
+
+function lostReturns(all: readonly ReturnCounts[]): number {
+  const { filtered, missed } = sumReturns(all);
+  return Object.values(missed).reduce((a, b) => a + b, filtered);
 }
 
 function histogramOf(recorder: { addresses: number[] } | undefined, cpu: number): number[] {

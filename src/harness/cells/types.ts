@@ -1,7 +1,7 @@
 // What a cell is: one bench under one preset on so many CPUs.
 
 import type { Job } from "../../engine/runner.js";
-import type { Case, PresetName } from "../cases.js";
+import type { Arch, Case, PresetName } from "../cases.js";
 import type { Recorder } from "../latency.js";
 
 /** What to set up. */
@@ -14,6 +14,8 @@ export interface CellSpec {
   probes: number;
   /** Distance of two probed functions, bytes. @default SITE_STRIDE */
   siteBytes?: number;
+  /** Which instructions are stepped; counts for benches of hits only. @default "x86" */
+  arch?: Arch;
   /** Delay per exception, nanoseconds; counts for uprobe benches only. */
   trapNs: number;
   seed: number;
@@ -31,6 +33,19 @@ export interface CellCounts {
   fallbacks?: number;
   /** Searches of the tree that began again, since a writer came by. */
   retries?: number;
+  /** Hits whose instruction was executed out of line, with a second exception. */
+  steps?: number;
+  /** What became of calls whose return is probed. */
+  returns?: CellReturns;
+}
+
+/** entries = returns + filtered + missed + pending. */
+export interface CellReturns {
+  entries: number;
+  returns: number;
+  filtered: number;
+  missed: Record<string, number>;
+  pending: number;
 }
 
 export interface Cell {

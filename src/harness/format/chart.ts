@@ -7,7 +7,7 @@ import { fixed } from "../../base/units.js";
 import type { MeasuredRun } from "../result.js";
 import type { Series } from "./series.js";
 
-const MARKS = ["o", "x", "+", "#", "%", "@", "&", "~"];
+const MARKS = ["o", "x", "+", "#", "%", "@", "&", "~", "*", "=", "$", "?"];
 /** Where several series have the same cell. */
 const SAME = "*";
 const HEIGHT = 13;

@@ -1,5 +1,5 @@
 // One record per run, raw figures: rates in operations per second, times in nanoseconds. Columns of
-// latencies and readers follow where some run has them.
+// latencies, readers and returns follow where some run has them.
 
 import { csvLine } from "../../base/csv.js";
 import { isMeasured, type SweepResult, type SweepRun } from "../result.js";
@@ -30,6 +30,17 @@ export const CSV_COLUMNS = [
   "unit",
   "fallbacks",
   "retries",
+  "arch",
+  "steps",
+] as const;
+
+export const RETURN_COLUMNS = [
+  "entries",
+  "returns",
+  "returns_filtered",
+  "returns_missed",
+  "returns_missed_causes",
+  "returns_pending",
 ] as const;
 
 export const LATENCY_COLUMNS = [
@@ -52,9 +63,32 @@ export function formatCsv(result: SweepResult): string {
   const more = runs.some(
     (run) => isMeasured(run) && (run.latency !== undefined || run.readers !== undefined),
   );
-  const columns = more ? [...CSV_COLUMNS, ...LATENCY_COLUMNS] : CSV_COLUMNS;
-  const records = runs.map((run) => [...record(run), ...(more ? latencyRecord(run) : [])]);
+  const back = runs.some((run) => isMeasured(run) && run.returns !== undefined);
+  const columns = [
+    ...CSV_COLUMNS,
+    ...(more ? LATENCY_COLUMNS : []),
+    ...(back ? RETURN_COLUMNS : []),
+  ];
+  const records = runs.map((run) => [
+    ...record(run),
+    ...(more ? latencyRecord(run) : []),
+    ...(back ? returnsRecord(run) : []),
+  ]);
   return [columns, ...records].map(csvLine).join("\n");
+}
+
+function returnsRecord(run: SweepRun): string[] {
+  const { returns } = isMeasured(run) ? run : {};
+  if (returns === undefined) return RETURN_COLUMNS.map(() => "");
+  const causes = Object.entries(returns.missed).filter(([, n]) => n > 0);
+  return [
+    String(returns.entries),
+    String(returns.returns),
+    String(returns.filtered),
+    String(causes.reduce((sum, [, n]) => sum + n, 0)),
+    causes.map(([cause, n]) => `${cause}=${n}`).join(";"),
+    String(returns.pending),
+  ];
 }
 
 function latencyRecord(run: SweepRun): string[] {
@@ -102,5 +136,7 @@ function record(run: SweepRun): string[] {
     run.unit,
     run.fallbacks === undefined ? "" : String(run.fallbacks),
     run.retries === undefined ? "" : String(run.retries),
+    run.probes > 0 ? run.arch : "",
+    run.steps === undefined ? "" : String(run.steps),
   ];
 }

@@ -8,21 +8,29 @@ import { remarks, trapText } from "./series.js";
 /** One line each; formats add their own comment sign. */
 export function headerLines(result: SweepResult): string[] {
   return [
-    ...hostLines(result.host, trapsOf(result)),
+    ...hostLines(result.host, trapsOf(result), archsOf(result)),
     ...settingLines(result),
     ...[clockText(measuredRuns(result))].filter((line) => line !== ""),
     ...noteLines(result),
   ];
 }
 
-/** What the machine is; `traps` as in "raw" or "trap 250 ns". */
-export function hostLines(host: Host, traps?: string): string[] {
-  const trap = traps ?? (host.trapNs === undefined ? undefined : trapText(host.trapNs));
+/** What the machine is; `traps` as in "raw" or "trap 250 ns", `arch` as in "arm64". */
+export function hostLines(host: Host, traps?: string, arch = "x86"): string[] {
+  const plain = traps ?? (host.trapNs === undefined ? undefined : trapText(host.trapNs));
+  const tried = host.trapMeasuredNs;
+  const trap = plain === undefined || tried === undefined ? plain : `${plain} ${triedText(tried)}`;
+  const steps = arch === "x86" ? "" : `, steps as on ${arch}`;
   return [
     `cpu: ${host.cpuModel}, ${allowedText(host)}, ${host.os}`,
     `runtime: ${host.runtime}, wasmprobe ${host.engine}, timer step ${formatNs(host.timerStepNs)}`,
-    `${trap === undefined ? "" : `exceptions: ${trap}, `}affinity: ${host.affinity}, ${host.date}`,
+    `${trap === undefined ? "" : `exceptions: ${trap}${steps}, `}affinity: ${host.affinity}, ${host.date}`,
   ];
+}
+
+/** "(measured 478 .. 483 ns)" */
+export function triedText([least, most]: readonly [number, number]): string {
+  return `(measured ${least.toFixed(0)} .. ${most.toFixed(0)} ns)`;
 }
 
 function allowedText(host: Host): string {
@@ -37,6 +45,11 @@ function trapsOf(result: SweepResult): string | undefined {
   const hits = result.runs.filter((run) => run.probes > 0);
   const traps = new Set((hits.length > 0 ? hits : result.runs).map((run) => run.trapNs));
   return traps.size === 0 ? undefined : [...traps].map(trapText).join(" and ");
+}
+
+function archsOf(result: SweepResult): string {
+  const archs = new Set(result.runs.filter((run) => run.probes > 0).map((run) => run.arch));
+  return archs.size === 0 ? "x86" : [...archs].join(" and ");
 }
 
 function settingLines(result: SweepResult): string[] {

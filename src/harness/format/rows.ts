@@ -62,6 +62,9 @@ function columnsOf(runs: readonly SweepRun[]): Column[] {
   if (axes.has("siteBytes")) {
     columns.push({ head: "bytes apart", cell: apart });
   }
+  if (axes.has("arch")) {
+    columns.push({ head: "arch", left: true, cell: (run) => (run.probes > 0 ? run.arch : "") });
+  }
   if (axes.has("trapNs")) {
     columns.push({ head: "trap", left: true, cell: trapOf });
   }
@@ -107,11 +110,11 @@ function readersRate({ readers }: MeasuredRun): string {
 }
 
 function published(run: SweepRun): PublishedRow | undefined {
-  return publishedRow(run.preset, run.bench, run.cpus);
+  return publishedRow(run.preset, run.bench, run.cpus, run.arch);
 }
 
 function publishedOneCpu(run: SweepRun): PublishedRow | undefined {
-  return run.cpus === 1 ? undefined : publishedRow(run.preset, run.bench, 1);
+  return run.cpus === 1 ? undefined : publishedRow(run.preset, run.bench, 1, run.arch);
 }
 
 function beforeOf(run: SweepRun): PublishedRow | undefined {
@@ -136,7 +139,7 @@ function basePreset(runs: readonly MeasuredRun[]): string | undefined {
 }
 
 function sameBut(a: MeasuredRun, b: MeasuredRun, field: "cpus" | "preset"): boolean {
-  const fields = ["bench", "preset", "on", "cpus", "probes", "trapNs"] as const;
+  const fields = ["bench", "preset", "on", "cpus", "probes", "arch", "trapNs"] as const;
   return distanceOf(a) === distanceOf(b) && fields.every((f) => f === field || a[f] === b[f]);
 }
 

@@ -10,14 +10,15 @@ export interface Series<R extends SweepRun = SweepRun> {
   preset: string | null;
   probes: number;
   siteBytes: number;
+  arch: string;
   trapNs: number;
   on: string;
   /** In ascending CPU counts. */
   runs: R[];
 }
 
-export type Axis = "bench" | "preset" | "on" | "probes" | "siteBytes" | "trapNs";
-const AXES: readonly Axis[] = ["bench", "preset", "on", "probes", "siteBytes", "trapNs"];
+export type Axis = "bench" | "preset" | "on" | "probes" | "siteBytes" | "arch" | "trapNs";
+const AXES: readonly Axis[] = ["bench", "preset", "on", "probes", "siteBytes", "arch", "trapNs"];
 
 /**
  * Axes along which the runs differ, CPUs aside. Benches without a probe table know neither probes
@@ -26,7 +27,7 @@ const AXES: readonly Axis[] = ["bench", "preset", "on", "probes", "siteBytes", "
 export function varyingAxes(runs: readonly RunKey[]): Set<Axis> {
   const found = new Set<Axis>();
   for (const axis of AXES) {
-    const table = axis === "probes" || axis === "trapNs";
+    const table = axis === "probes" || axis === "arch" || axis === "trapNs";
     const values = new Set(
       axis === "siteBytes"
         ? runs.map(distanceOf).filter((distance) => distance > 0)
@@ -42,11 +43,11 @@ export function seriesOf<R extends SweepRun>(runs: readonly R[]): Series<R>[] {
   const axes = varyingAxes(runs);
   const byKey = new Map<string, Series<R>>();
   for (const run of runs) {
-    const { bench, preset, on, probes, siteBytes, trapNs } = run;
-    const key = JSON.stringify([bench, preset, on, probes, distanceOf(run), trapNs]);
+    const { bench, preset, on, probes, siteBytes, arch, trapNs } = run;
+    const key = JSON.stringify([bench, preset, on, probes, distanceOf(run), arch, trapNs]);
     let series = byKey.get(key);
     if (series === undefined) {
-      const conditions = { on, probes, siteBytes, trapNs };
+      const conditions = { on, probes, siteBytes, arch, trapNs };
       series = { label: labelOf(run, axes), bench, preset, ...conditions, runs: [] };
       byKey.set(key, series);
     }
@@ -68,6 +69,7 @@ export function conditionsOf(run: RunKey, axes: ReadonlySet<Axis>): string[] {
   if (axes.has("probes") && run.probes > 0) parts.push(probesText(run.probes));
   const distance = distanceOf(run);
   if (axes.has("siteBytes") && distance > 0) parts.push(distanceText(distance));
+  if (axes.has("arch") && run.probes > 0) parts.push(run.arch);
   if (axes.has("trapNs") && run.probes > 0) parts.push(trapText(run.trapNs));
   if (axes.has("on")) parts.push(`on ${run.on}`);
   return parts;

@@ -3,7 +3,7 @@
 
 import { mdTable } from "../../base/text.js";
 import { formatNs } from "../../base/units.js";
-import { PRESET_NAMES, type PresetName } from "../cases.js";
+import { LADDER_PRESETS, type PresetName } from "../cases.js";
 import { measuredRuns, type MeasuredRun, type SweepResult } from "../result.js";
 
 interface Flavour {
@@ -54,7 +54,7 @@ export function formatTrade(result: SweepResult, cpus: number): string {
   const runs = measuredRuns(result);
   const find = (bench: string | null, preset: string | null, n: number) =>
     runs.find((run) => run.bench === bench && run.preset === preset && run.cpus === n);
-  const rows = PRESET_NAMES.map((preset) => {
+  const rows = LADDER_PRESETS.map((preset) => {
     const { readers, section, grace } = FLAVOURS[preset];
     const period = find(grace, null, cpus);
     const waits = grace === null ? "none" : tail(period);

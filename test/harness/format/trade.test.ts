@@ -1,6 +1,6 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { findCase, PRESET_NAMES } from "../../../src/harness/cases.js";
+import { findCase, LADDER_PRESETS } from "../../../src/harness/cases.js";
 import { formatTrade, TRADE_BENCHES } from "../../../src/harness/format/trade.js";
 import { measured, resultOf, timed } from "../../helpers/results.js";
 
@@ -27,7 +27,7 @@ test("a row a preset: its read section, hits, grace period and registrations", (
   const rows = rowsOf(formatTrade(resultOf(runs), 2));
   assert.equal(
     rows.map((cells) => cells[1]),
-    PRESET_NAMES.map((name) => `\`${name}\``),
+    LADDER_PRESETS.map((name) => `\`${name}\``),
   );
   const srcu = rows.find((cells) => cells[1] === "`srcu`");
   assert.equal(srcu?.slice(2, -1), [
@@ -45,7 +45,7 @@ test("where writers wait for a lock there is no grace period", () => {
   const rows = rowsOf(formatTrade(resultOf([]), 4));
   assert.equal(
     rows.map((cells) => cells[6]),
-    PRESET_NAMES.map((name) => (name === "spinlock" || name === "rwlock" ? "none" : "-")),
+    LADDER_PRESETS.map((name) => (name === "spinlock" || name === "rwlock" ? "none" : "-")),
   );
 });
 
