@@ -134,7 +134,7 @@ for (const preset of PRESET_NAMES) {
     r.checkFaults();
   });
 
-  test(`${preset}: a probe that is taken away while a call is in it: the return is nobody's`, () => {
+  test(`${preset}: a probe is taken away while a call is in it: the return is nobody's`, () => {
     const r = new Returns(preset);
     const sink = r.sink();
     const consumer = r.probe(0, sink);

@@ -21,10 +21,11 @@ export function hostLines(host: Host, traps?: string, arch = "x86"): string[] {
   const tried = host.trapMeasuredNs;
   const trap = plain === undefined || tried === undefined ? plain : `${plain} ${triedText(tried)}`;
   const steps = arch === "x86" ? "" : `, steps as on ${arch}`;
+  const exceptions = trap === undefined ? "" : `exceptions: ${trap}${steps}, `;
   return [
     `cpu: ${host.cpuModel}, ${allowedText(host)}, ${host.os}`,
     `runtime: ${host.runtime}, wasmprobe ${host.engine}, timer step ${formatNs(host.timerStepNs)}`,
-    `${trap === undefined ? "" : `exceptions: ${trap}${steps}, `}affinity: ${host.affinity}, ${host.date}`,
+    `${exceptions}affinity: ${host.affinity}, ${host.date}`,
   ];
 }
 
