@@ -58,6 +58,7 @@ export {
 } from "./sync/seqcount";
 export { spin_init, spin_lock, spin_trylock, spin_unlock } from "./sync/spinlock";
 export { ticket_init, ticket_lock, ticket_trylock, ticket_unlock } from "./sync/ticket";
+export { signal_send } from "./uprobe/signal";
 export { engine_attach, engine_init } from "./workload/boot";
 export {
   call_fastest,

@@ -11,6 +11,7 @@
 //       84      4  has_uprobes (MMF_HAS_UPROBES)
 //       88      4  breakpoints by address (uprobe/breakpoints.ts), its bytes at +8; 0: none
 //       96      4  XOL area (uprobe/xol.ts), XOL_BYTES of it; 0: none yet
+//      128      4  sighand: siglock (uprobe/signal.ts), on a line of its own
 // vma (a mapping of a file; its text is a private copy, as after the kernel's copy on write)
 //        0      8  start, end: addresses [start, end)
 //        8      4  pgoff: file offset of start, in bytes
@@ -38,6 +39,7 @@ import { EEXIST, EINVAL, ENOMEM, ENOSPC, MM_XOL_AREA, XOL_AREA_BYTES, XOL_PAGE }
 import { load32, store32 } from "../atomics";
 import { arena_alloc, arena_free } from "./arena";
 import { I_MMAP, i_mmap_lock, i_mmap_unlock, INODE_DATA, INODE_SIZE } from "./inode";
+import { qspin_init } from "../sync/qspinlock";
 import { refcount_dec_and_test, refcount_inc_not_zero, refcount_set } from "../sync/refcount";
 import { down_read, down_write, rwsem_init, up_read, up_write } from "../sync/rwsem";
 import { seqcount_init, write_seqcount_begin, write_seqcount_end } from "../sync/seqcount";
@@ -53,7 +55,8 @@ const MM_HAS_UPROBES = 84;
 export const MM_BREAKPOINTS = 88;
 const BREAKPOINTS_BYTES = 8;
 export const XOL_BYTES = XOL_PAGE + XOL_AREA_BYTES;
-const MM_BYTES = 128;
+const MM_SIGLOCK = 128;
+const MM_BYTES = 256;
 
 const MAP_BYTES = 32;
 const MAPS_MOST: u32 = 0x7fffffff / MAP_BYTES;
@@ -87,6 +90,7 @@ export function mm_create(arena: usize, maps_max: i32): usize {
   rwsem_init(mm + MMAP_LOCK);
   seqcount_init(mm + MM_LOCK_SEQ);
   refcount_set(mm + MM_USERS, 1);
+  qspin_init(mm + MM_SIGLOCK);
   store<i32>(mm, maps_max, MAP_MAX);
   store<u32>(mm, <u32>maps, MM_MAPS);
   store<u32>(mm, <u32>arena, MM_ARENA);
@@ -96,6 +100,13 @@ export function mm_create(arena: usize, maps_max: i32): usize {
 /** What its parts are allocated from. */
 export function mm_arena(mm: usize): usize {
   return <usize>load<u32>(mm, MM_ARENA);
+}
+
+/** sighand->siglock of the process. */
+// @ts-ignore: decorator
+@inline
+export function mm_siglock(mm: usize): usize {
+  return mm + MM_SIGLOCK;
 }
 
 /** mmget_not_zero: false if the address space is already going away. */

@@ -17,10 +17,12 @@
 // own; `HDR_*` never change; `slot` is this task's.
 
 import { ARCH_X86, EINVAL, HDR_ARCH, HDR_STRATEGY, INSN_NOP, INSN_PUSH, INSN_RET } from "../layout";
-import { PRESET_RWLOCK, PRESET_TASKS_TRACE, STEP_613, STEP_MASK, STEP_NEVER } from "../layout";
+import { PRESET_RWLOCK, PRESET_SIGNAL_FLAG, PRESET_TASKS_TRACE, SIGNAL_FLAG } from "../layout";
+import { STEP_613, STEP_MASK, STEP_NEVER } from "../layout";
 import { TASK_BP, TASK_IP, TASK_SP, TASK_STEPS, TASK_STEPS_COPY } from "../layout";
 import { cpu_delay } from "../cpu";
 import { this_engine } from "./fault";
+import { return_to_user, undo_deny_signal } from "./signal";
 import { INSN, INSN_FIX_IP, INSN_OPCODE, INSN_STEPPED } from "./table";
 import { TASK_MM, UTASK_ACTIVE_UPROBE, UTASK_RUNNING, UTASK_SSTEP, UTASK_SSTEP_ACK } from "./task";
 import { UTASK_STATE, UTASK_VADDR, UTASK_XOL_VADDR } from "./task";
@@ -102,6 +104,7 @@ function step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
   store<u32>(task, <u32>u, UTASK_ACTIVE_UPROBE);
   store<i32>(task, UTASK_SSTEP, UTASK_STATE);
 
+  return_to_user(strategy, task);
   execute_insn(task, <i32>load<u8>(slot));
   cpu_delay(trap_units);
   store<i32>(task, UTASK_SSTEP_ACK, UTASK_STATE);
@@ -115,6 +118,7 @@ function step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
   store<i32>(task, UTASK_RUNNING, UTASK_STATE);
   store<u32>(task, 0, UTASK_XOL_VADDR);
   xol_free_slot(strategy, area, nr);
+  undo_deny_signal(strategy, task);
   count(task, TASK_STEPS);
 }
 
@@ -122,6 +126,9 @@ function step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
 
 function single_step_old_slow(task: usize, u: usize, trap_units: i32): void {
   step(PRESET_RWLOCK, task, u, trap_units);
+}
+function single_step_flag_slow(task: usize, u: usize, trap_units: i32): void {
+  step(PRESET_SIGNAL_FLAG, task, u, trap_units);
 }
 function single_step_613_slow(task: usize, u: usize, trap_units: i32): void {
   step(PRESET_TASKS_TRACE, task, u, trap_units);
@@ -134,6 +141,8 @@ function single_step_613_slow(task: usize, u: usize, trap_units: i32): void {
 // @ts-ignore: decorator
 @inline
 export function single_step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
-  if ((strategy & STEP_MASK) == STEP_613) single_step_613_slow(task, u, trap_units);
-  else if ((strategy & STEP_MASK) != STEP_NEVER) single_step_old_slow(task, u, trap_units);
+  const kind = strategy & STEP_MASK;
+  if (kind == STEP_613) single_step_613_slow(task, u, trap_units);
+  else if ((strategy & SIGNAL_FLAG) != 0) single_step_flag_slow(task, u, trap_units);
+  else if (kind != STEP_NEVER) single_step_old_slow(task, u, trap_units);
 }

@@ -60,10 +60,6 @@ export const RETURN_SEQ = 396;
 export const RETURN_ARMED = 400;
 export const RETURN_STACK = 404;
 
-export const TASK_FLAGS = 448;
-export const TASK_PENDING = 452;
-export const TASK_SENT = 456;
-
 export const TASK_NEXT = 512;
 export const TASK_PREVIOUS = 516;
 export const TASK_BREAKPOINTS = 520;

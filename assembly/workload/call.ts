@@ -35,6 +35,7 @@ import { load8 } from "../atomics";
 import { raise_slow, this_engine } from "../uprobe/fault";
 import { handle_swbp, HIT_HANDLED, HIT_RESTART, trampoline_swbp } from "../uprobe/hit";
 import { readers_offline, readers_online } from "../uprobe/readers";
+import { return_to_user } from "../uprobe/signal";
 import { is_in_handler } from "../uprobe/sink";
 import { execute_insn } from "../uprobe/step";
 import { RETURN_ADDRESS, TASK_FRAME, TASK_SITE0, TASK_SITES, TASK_STACK_AT } from "../uprobe/task";
@@ -89,6 +90,7 @@ function first_insn(strategy: i32, table: usize, task: usize, vaddr: u32, argume
       break;
     }
     outcome = handle_swbp(strategy, table, task);
+    return_to_user(strategy, task);
     if (outcome == HIT_RESTART) count(task, TASK_RESTARTS);
   }
   if (outcome != HIT_HANDLED) {
@@ -104,7 +106,10 @@ function first_insn(strategy: i32, table: usize, task: usize, vaddr: u32, argume
 @inline
 function after_return(strategy: i32, table: usize, task: usize): void {
   const frame = <usize>load<u32>(task, TASK_FRAME);
-  if (load<i64>(task, TASK_IP) == <i64>TRAMPOLINE) trampoline_swbp(strategy, table, task);
+  if (load<i64>(task, TASK_IP) == <i64>TRAMPOLINE) {
+    trampoline_swbp(strategy, table, task);
+    return_to_user(strategy, task);
+  }
   if (load<i64>(task, TASK_IP) != return_address(task, frame)) raise_slow(FAULT_RETURN);
   pop_frame(task, frame);
 }

@@ -11,38 +11,47 @@
 // plain: `slot` and its arguments `a`: between TAIL and HEAD they are the consumer's, all others
 // the producer's. `HDR_*`, `UPROBE_*` do not change.
 
-import { EBUSY, EINVAL, ENOMEM, FAULT_TREE, HDR_ARENA, HDR_BELL, HDR_CPUS } from "../layout";
-import { HDR_TABLE, OP_REGISTER_BATCH, OP_UNREGISTER_MANY } from "../layout";
-import { HEADER_BYTES, OP_ALLOC, OP_CHECK_TREE, OP_CHURN, OP_CHURN_CREATE } from "../layout";
 import {
+  OP_REGISTER_BATCH,
+  OP_UNREGISTER_MANY,
+  OP_ALLOC,
+  OP_CHECK_TREE,
+  OP_CHURN,
+  OP_CHURN_CREATE,
   OP_CHURN_DESTROY,
   OP_FREE,
   OP_INODE_CREATE,
   OP_INODE_DESTROY,
   OP_MM_CREATE,
-} from "../layout";
-import {
   OP_MM_DESTROY,
   OP_MMAP,
   OP_MUNMAP,
   OP_NOP,
   OP_REGISTER,
   OP_REGISTER_MANY,
-} from "../layout";
-import {
   OP_SINK_CREATE,
   OP_SINK_DESTROY,
   OP_REGISTRATION_CREATE,
   OP_REGISTRATION_DESTROY,
+  OP_SIGNAL_SEND,
   OP_STOP,
   OP_SYNCHRONIZE,
   OP_TASK_CREATE,
   OP_TASK_DESTROY,
   OP_TASK_FORK,
-} from "../layout";
-import { OP_RETURNS_LEFT, OP_STRESS, OP_STRESS_CREATE, OP_STRESS_DESTROY } from "../layout";
-import { OP_STRESS_JOIN, OP_STRESS_LEAVE, OP_STRESS_UNWIND } from "../layout";
-import { OP_UNREGISTER, RING_HEAD, RING_SLOT_BYTES, RING_SLOTS, RING_SLOTS_AT } from "../layout";
+  OP_RETURNS_LEFT,
+  OP_STRESS,
+  OP_STRESS_CREATE,
+  OP_STRESS_DESTROY,
+  OP_STRESS_JOIN,
+  OP_STRESS_LEAVE,
+  OP_STRESS_UNWIND,
+  OP_UNREGISTER,
+} from "../commands";
+import { EBUSY, EINVAL, ENOMEM, FAULT_TREE, HDR_ARENA, HDR_BELL, HDR_CPUS } from "../layout";
+import { HDR_TABLE } from "../layout";
+import { HEADER_BYTES } from "../layout";
+import { RING_HEAD, RING_SLOT_BYTES, RING_SLOTS, RING_SLOTS_AT } from "../layout";
 import { RING_TAIL, SLOT_ARGS, SLOT_OP, SLOT_RESULT } from "../layout";
 import { load32, store32 } from "../atomics";
 import { arena_alloc, arena_free } from "../mm/arena";
@@ -54,6 +63,7 @@ import { raise_slow, this_engine } from "../uprobe/fault";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
 import { uprobes_reclaim } from "../uprobe/reclaim";
 import { ri_timer_due, ri_timer_run } from "../uprobe/ri_timer";
+import { signal_send } from "../uprobe/signal";
 import { sink_create, sink_destroy } from "../uprobe/sink";
 import { table_arena } from "../uprobe/table";
 import {
@@ -192,6 +202,8 @@ function execute(slot: usize): i32 {
       return check_tree(table);
     case OP_SYNCHRONIZE:
       return uprobes_reclaim(table);
+    case OP_SIGNAL_SEND:
+      return signal_send(a0, <i32>a1);
     case OP_CHURN_CREATE:
       return address_or(churn_create(a0, a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6, cpus), ENOMEM);
     case OP_CHURN_DESTROY:

@@ -7,7 +7,8 @@
 // plain: `list`, `entry`, `at`: as said; `SINK_KIND`, `UPROBE_*` never change. What a consumer is
 // registered at does not change meanwhile: the housekeeper alone registers and unregisters those.
 
-import { BATCH_BYTES, BATCH_RESULT, CONSUMER_ENTRY, CONSUMER_SESSION, EINVAL } from "../layout";
+import { BATCH_BYTES, BATCH_RESULT } from "../commands";
+import { CONSUMER_ENTRY, CONSUMER_SESSION, EINVAL } from "../layout";
 import { ENOMEM, ETIMEDOUT, HANDLER_LATENCY, SINK_KIND } from "../layout";
 import {
   consumer_create,

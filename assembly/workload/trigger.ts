@@ -28,6 +28,7 @@ import { cpu_begin_batch, cpu_slept } from "../cpu";
 import { this_engine } from "../uprobe/fault";
 import { HIT_HANDLED } from "../uprobe/hit";
 import { readers_offline, readers_online, readers_quiescent } from "../uprobe/readers";
+import { return_to_user } from "../uprobe/signal";
 import { RETURN_ADDRESS, TASK_SITE0, TASK_SITES, TASK_STRIDE, TASK_TEXT } from "../uprobe/task";
 import {
   count,
@@ -54,6 +55,7 @@ function trigger(strategy: i32, many: bool, task: usize, n: i32): i32 {
   const sp = <usize>caller - 8;
   cpu_begin_batch();
   readers_online(strategy);
+  return_to_user(strategy, task); // a loop without a trap looks once a batch
   let i = 0;
   while (i < n && !cpu_slept()) {
     readers_quiescent(strategy);

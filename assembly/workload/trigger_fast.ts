@@ -37,6 +37,7 @@ import {
 import { this_engine } from "../uprobe/fault";
 import { HIT_HANDLED } from "../uprobe/hit";
 import { readers_offline, readers_online, readers_quiescent } from "../uprobe/readers";
+import { return_to_user } from "../uprobe/signal";
 import { no_breakpoints } from "../uprobe/table";
 import { returns_settle } from "../uprobe/uretprobe";
 import { RETURN_ADDRESS, TASK_MM, TASK_RANDOM, TASK_SITE0, TASK_SITES } from "../uprobe/task";
@@ -186,6 +187,7 @@ function trigger_fast(many: bool, task: usize, n: i32): i32 {
   let i = 0;
   while (i < n && !cpu_slept()) {
     readers_quiescent(PRESET_FASTEST);
+    return_to_user(PRESET_FASTEST, task);
     let block = raw ? breakpoints_of(mm) : 0; // an exception that takes time is a general hit
     if (block == 0) block = no_breakpoints(table);
     const most = min(QUIET_ROUNDS, n - i);

@@ -31,6 +31,7 @@ import {
   trampoline_swbp,
 } from "../uprobe/hit";
 import { raise_slow } from "../uprobe/fault";
+import { return_to_user } from "../uprobe/signal";
 import { RETURN_ADDRESS, TASK_RANDOM } from "../uprobe/task";
 
 /**
@@ -114,6 +115,7 @@ export function trap(
     store<i64>(task, <i64>sp, TASK_SP);
     store<i64>(task, <i64>di, TASK_DI);
     const outcome = handle_swbp(strategy, table, task);
+    return_to_user(strategy, task);
     if (outcome != HIT_RESTART) return outcome;
     count(task, TASK_RESTARTS);
     opcode = load8(insn);
@@ -129,6 +131,7 @@ export function trap_return(strategy: i32, table: usize, task: usize, sp: usize)
   if (load<u32>(sp) != TRAMPOLINE) return;
   store<i64>(task, <i64>(sp + 8), TASK_SP);
   trampoline_swbp(strategy, table, task);
+  return_to_user(strategy, task);
   if (load<i64>(task, TASK_IP) != <i64>RETURN_ADDRESS) raise_slow(FAULT_RETURN);
 }
 

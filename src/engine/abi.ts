@@ -1,2 +1,4 @@
-// The engine's memory map as the host sees it: the very constants the engine is compiled from.
+// The engine's memory map and its commands as the host sees them: the very constants the engine is
+// compiled from.
+export * from "../../assembly/commands.js";
 export * from "../../assembly/layout.js";

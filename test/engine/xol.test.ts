@@ -114,7 +114,7 @@ const steps = (runner: Runner, task: number): number => runner.memory.load64(tas
 
 for (const preset of PRESETS) {
   for (const xolSlots of [2, 3]) {
-    test(`C15: ${preset}: 5 threads and ${xolSlots - 1} slots: all finish`, () =>
+    test(`C15: ${preset}: 5 threads, ${xolSlots} slots with the trampoline's: all finish`, () =>
       withProgram(preset, { cpus: 5, xolSlots, trapUnits: 2000 }, async (program) => {
         const { runner, mm, consumer, sink } = program;
         const { memory } = runner;
