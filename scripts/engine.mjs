@@ -21,6 +21,7 @@ export const NO_INLINE = [
   "*/begin_*",
   "*/end_*",
   "*/fast_rounds_*",
+  "*/fast_returns_*",
 ];
 
 const { Features } = binaryen;

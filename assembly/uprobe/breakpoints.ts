@@ -114,6 +114,17 @@ export function count_word(at: usize): i64 {
   return load64(at);
 }
 
+/**
+ * The uprobe that the count at `at` is of, if it still says `word`; or 0. A uprobe that was taken
+ * from its place does not come back to it, so that no other was there in between.
+ */
+// @ts-ignore: decorator
+@inline
+export function counted_uprobe(at: usize, word: i64): usize {
+  const u = <usize>load32(at - COUNT + UPROBE);
+  return load64(at) == word ? u : 0;
+}
+
 /** The uprobe whose breakpoint is at `vaddr`, or 0: ask under mmap_lock. In a read section. */
 // @ts-ignore: decorator
 @inline

@@ -33,8 +33,8 @@ import {
   FAULT_CONSUMER_FREED,
 } from "../layout";
 import { CONSUMER_NHIT_SLOT, FILTER_LOCKLESS, NHIT_PERCPU, NHIT_STRIDE } from "../layout";
-import { CONSUMER_ENTRY, CONSUMER_RETURN, HANDLER_COUNT, HANDLER_LATENCY } from "../layout";
-import { INSN_NOP, INSN_PUSH } from "../layout";
+import { CONSUMER_ENTRY, CONSUMER_RETURN, CONSUMER_SESSION, HANDLER_COUNT } from "../layout";
+import { HANDLER_LATENCY, INSN_NOP, INSN_PUSH } from "../layout";
 import { SINK_AREA, SINK_HITS, SINK_KIND, SINK_STRIDE, STRIDE } from "../layout";
 import { add32, load32, store32 } from "../atomics";
 import { cpu_now, this_cpu } from "../cpu";
@@ -65,11 +65,13 @@ const FILTER_LOCK = 128;
 const FILTER_TASK = 144;
 const CONSUMER_BYTES = 192;
 
-// Instructions as sole_counter encodes them.
-const SOLE_MASK: u32 = 3;
+// What sole_counter encodes: the instruction, and whether entries are counted, or returns.
+const SOLE_MASK: u32 = 7;
+const SOLE_INSN_MASK: u32 = 3;
 export const SOLE_NOP: u32 = 0;
 export const SOLE_PUSH: u32 = 1;
 const SOLE_RET: u32 = 2;
+const SOLE_ENTRY: u32 = 4;
 
 // A count a CPU for the consumer, if the strategy wants one. False: the arena is full.
 function nhit_create(table: usize, c: usize): bool {
@@ -157,8 +159,10 @@ export function filter_chain(u: usize, mm: usize): bool {
 
 /**
  * How a hit of `u` is counted without asking its consumers, or 0: if there is exactly one, which
- * takes every hit and only counts. The word: CPU 0's nhit below; above CPU 0's block of the sink,
- * whose low bits are free and hold the instruction. Other CPUs' are NHIT_STRIDE and STRIDE further.
+ * takes every hit, or every return, and only counts. The word: CPU 0's nhit below; above CPU 0's
+ * block of the sink, whose low bits are free and hold the instruction and which of the two it is.
+ * Other CPUs' are NHIT_STRIDE and STRIDE further. A consumer's nhit is nobody else's until it is
+ * freed: in a read section the same word is the same consumer of the same uprobe.
  */
 export function sole_counter(u: usize, opcode: i32): i64 {
   let word: i64 = 0;
@@ -170,13 +174,15 @@ export function sole_counter(u: usize, opcode: i32): i64 {
     load<i32>(c, FILTER_TASK) == 0 &&
     load<u32>(c, FILTER_MM) == 0 &&
     load<i32>(c, LIMITED) == 0 &&
-    load<i32>(c, CONSUMER_KIND) == CONSUMER_ENTRY
+    load<i32>(c, CONSUMER_KIND) != CONSUMER_SESSION
   ) {
-    const sink = <usize>load<u32>(c, CONSUMER_SINK);
+    const returns = load<i32>(c, CONSUMER_KIND) == CONSUMER_RETURN;
+    const sink = <usize>(returns ? load<u32>(c, RETURN_SINK) : load<u32>(c, CONSUMER_SINK));
     const slot = load<u32>(c, CONSUMER_NHIT_SLOT);
     if (slot != 0 && load<i32>(sink, SINK_KIND) == HANDLER_COUNT) {
-      const insn: u32 = opcode == INSN_NOP ? SOLE_NOP : opcode == INSN_PUSH ? SOLE_PUSH : SOLE_RET;
-      word = ((<i64>(load<u32>(sink, SINK_AREA) | insn)) << 32) | (<i64>slot);
+      let what: u32 = opcode == INSN_NOP ? SOLE_NOP : opcode == INSN_PUSH ? SOLE_PUSH : SOLE_RET;
+      if (!returns) what |= SOLE_ENTRY;
+      word = ((<i64>(load<u32>(sink, SINK_AREA) | what)) << 32) | (<i64>slot);
     }
   }
   up_read(u + CONSUMER_RWSEM);
@@ -195,13 +201,24 @@ export function sole_blocks(): u32 {
   return <u32>(this_cpu() * STRIDE);
 }
 
-/** Counts `hits` of this CPU by a word of sole_counter. */
 // @ts-ignore: decorator
 @inline
-export function count_sole(word: i64, nhits: u32, blocks: u32, hits: i32): void {
+function sole_high(word: i64): u32 {
+  return <u32>((<u64>word) >> 32);
+}
+
+/** Counts by a word of sole_counter, on this CPU: entries that its consumer saw (nhit), */
+// @ts-ignore: decorator
+@inline
+export function count_sole_nhits(word: i64, nhits: u32, entries: i32): void {
   const slot = <usize>(<u32>word + nhits);
-  store<i64>(slot, load<i64>(slot) + <i64>hits);
-  const block = <usize>(((<u32>((<u64>word) >> 32)) & ~SOLE_MASK) + blocks);
+  store<i64>(slot, load<i64>(slot) + <i64>entries);
+}
+/** and hits that its sink took: of entries, or of returns. */
+// @ts-ignore: decorator
+@inline
+export function count_sole_hits(word: i64, blocks: u32, hits: i32): void {
+  const block = <usize>((sole_high(word) & ~SOLE_MASK) + blocks);
   store<i64>(block, load<i64>(block, SINK_HITS) + <i64>hits, SINK_HITS);
 }
 
@@ -209,7 +226,19 @@ export function count_sole(word: i64, nhits: u32, blocks: u32, hits: i32): void 
 // @ts-ignore: decorator
 @inline
 export function sole_insn(word: i64): u32 {
-  return (<u32>((<u64>word) >> 32)) & SOLE_MASK;
+  return sole_high(word) & SOLE_INSN_MASK;
+}
+/** Whether entries are counted; 0 is no. */
+// @ts-ignore: decorator
+@inline
+export function sole_entries(word: i64): bool {
+  return (sole_high(word) & SOLE_ENTRY) != 0;
+}
+/** Whether returns are. */
+// @ts-ignore: decorator
+@inline
+export function sole_returns(word: i64): bool {
+  return word != 0 && !sole_entries(word);
 }
 
 /** consumer_add: to the head of the list. register_rwsem held for writing. */

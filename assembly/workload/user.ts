@@ -30,6 +30,7 @@ import {
   HIT_RING_FULL,
   trampoline_swbp,
 } from "../uprobe/hit";
+import { SOLE_NOP, SOLE_PUSH, sole_insn } from "../uprobe/consumer";
 import { raise_slow } from "../uprobe/fault";
 import { return_to_user } from "../uprobe/signal";
 import { RETURN_ADDRESS, TASK_RANDOM } from "../uprobe/task";
@@ -39,6 +40,12 @@ import { RETURN_ADDRESS, TASK_RANDOM } from "../uprobe/task";
  * for a whole batch holds up grace periods.
  */
 export const QUIET_ROUNDS = 4096;
+
+// How a loop that takes hits itself was left, besides the rounds that are left:
+/** The last round trapped, and its hit has still to be handled; */
+export const AT_ENTRY = 1 << 29;
+/** its return has, whose instance is pending. */
+export const AT_RETURN = 1 << 30;
 
 // @ts-ignore: decorator
 @inline
@@ -93,6 +100,16 @@ export function user_execute(task: usize, sp: usize, opcode: i32): void {
   if (opcode == INSN_NOP) return;
   if (opcode == INSN_PUSH) store<i64>(sp - 8, load<i64>(task, TASK_BP));
   else if (opcode == INSN_RET) store<i64>(task, load<i64>(sp), TASK_IP);
+}
+
+/** The instruction that a word of sole_counter is for, likewise. */
+// @ts-ignore: decorator
+@inline
+export function emulate_sole(task: usize, sp: usize, word: i64): void {
+  const insn = sole_insn(word);
+  if (insn != SOLE_NOP) {
+    user_execute(task, sp, insn == SOLE_PUSH ? INSN_PUSH : INSN_RET);
+  }
 }
 
 // The call, whose return address is at `sp`, trapped: the exception saves the registers into the

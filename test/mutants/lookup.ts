@@ -230,8 +230,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "hash-sole-counter-of-a-limit",
     file: "uprobe/consumer.ts",
-    find: "    load<u32>(c, FILTER_MM) == 0 &&\n    load<i32>(c, LIMITED) == 0\n",
-    replace: "    load<u32>(c, FILTER_MM) == 0\n",
+    find: "    load<i32>(c, LIMITED) == 0 &&\n",
+    replace: "",
     kills: HASH,
   },
   {
