@@ -51,6 +51,8 @@ export const OP_SYNCHRONIZE = 21;
  *  copy. */
 export const OP_TASK_FORK = 22;
 
+/** mm_fork(parent) -> child: a copy of the address space, breakpoints included. */
+export const OP_MM_FORK = 50;
 /** register_batch(list, count) -> 0, all of them, or an errno, none. The list: entries of
  *  BATCH_BYTES in the engine's memory, each with the arguments of register; BATCH_RESULT of it gets
  *  the consumer, or the errno of the first that failed, else 0. */

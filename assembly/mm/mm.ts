@@ -20,7 +20,7 @@
 //       20      8  mm, next VMA in the inode's i_mmap
 //       32      8  pass: the last registration pass that visited it (uprobe/register.ts)
 //
-// Lock order: mmap_lock, then i_mmap_mutex.
+// Lock order: mmap_lock, that of a child that is being forked, then i_mmap_mutex.
 //
 // Speculation (map_lookup_speculative): a lookup reads [A] mm_lock_seq, gives up if it is odd,
 // reads [B] the maps, and [C] mm_lock_seq again; only if that is the same is the answer one that
@@ -277,34 +277,58 @@ export function mmap_region(
   if (pgoff < 0 || pgoff > size - length) return EINVAL;
   const count = load<i32>(mm, MAP_COUNT);
   if (count == load<i32>(mm, MAP_MAX)) return ENOSPC;
-  const maps = <usize>load<u32>(mm, MM_MAPS);
   const index = map_index(mm, vaddr);
-  const at = maps + <usize>(index * MAP_BYTES);
+  const at = <usize>load<u32>(mm, MM_MAPS) + <usize>(index * MAP_BYTES);
   if (index < count && load<u32>(at, MAP_START) < vaddr + <u32>length) return EEXIST;
 
+  const data = <usize>load<u32>(inode, INODE_DATA) + <usize>pgoff;
+  const vma = make_vma(mm, inode, vaddr, length, pgoff, data);
+  if (vma == 0) return ENOMEM;
+  link_vma(mm, index, vma);
+  store<u32>(out, <u32>vma);
+  return 0;
+}
+
+// A VMA that nobody knows yet, its text a copy of the bytes at `data`. 0: the arena is full.
+function make_vma(
+  mm: usize,
+  inode: usize,
+  vaddr: u32,
+  length: i32,
+  pgoff: i32,
+  data: usize,
+): usize {
   const arena = <usize>load<u32>(mm, MM_ARENA);
   const vma = arena_alloc(arena, VMA_BYTES);
-  if (vma == 0) return ENOMEM;
+  if (vma == 0) return 0;
   const text = arena_alloc(arena, length);
   if (text == 0) {
     arena_free(arena, vma, VMA_BYTES);
-    return ENOMEM;
+    return 0;
   }
-  memory.copy(text, <usize>load<u32>(inode, INODE_DATA) + <usize>pgoff, length);
+  memory.copy(text, data, length);
   store<u32>(vma, vaddr, VM_START);
   store<u32>(vma, vaddr + <u32>length, VM_END);
   store<i32>(vma, pgoff, VM_PGOFF);
   store<u32>(vma, <u32>inode, VM_INODE);
   store<u32>(vma, <u32>text, VM_TEXT);
   store<u32>(vma, <u32>mm, VM_MM);
+  return vma;
+}
 
+// Into the address space, as its map number `index`, and into its file's list.
+function link_vma(mm: usize, index: i32, vma: usize): void {
+  const maps = <usize>load<u32>(mm, MM_MAPS);
+  const at = maps + <usize>(index * MAP_BYTES);
+  const inode = <usize>load<u32>(vma, VM_INODE);
+  const count = load<i32>(mm, MAP_COUNT);
   for (let i = count; i > index; i--) {
     copy_map(maps + <usize>(i * MAP_BYTES), maps + <usize>((i - 1) * MAP_BYTES));
   }
-  store32(at + MAP_START, <i32>vaddr);
-  store32(at + MAP_END, <i32>(vaddr + <u32>length));
+  store32(at + MAP_START, load<i32>(vma, VM_START));
+  store32(at + MAP_END, load<i32>(vma, VM_END));
   store32(at + MAP_VMA, <i32>vma);
-  store32(at + MAP_PGOFF, pgoff);
+  store32(at + MAP_PGOFF, load<i32>(vma, VM_PGOFF));
   store32(at + MAP_INODE, <i32>inode);
   store32(mm + MAP_COUNT, count + 1);
 
@@ -312,8 +336,36 @@ export function mmap_region(
   store<u32>(vma, load<u32>(inode, I_MMAP), VM_NEXT);
   store<u32>(inode, <u32>vma, I_MMAP);
   i_mmap_unlock(inode);
-  store<u32>(out, <u32>vma);
-  return 0;
+}
+
+/** An empty address space with as much room as `mm` has. 0: the arena is full. */
+export function mm_create_like(mm: usize): usize {
+  return mm_create(<usize>load<u32>(mm, MM_ARENA), load<i32>(mm, MAP_MAX));
+}
+
+/**
+ * Gives the empty address space `child` all mappings of `parent`, each with its text as it is
+ * there, breakpoints and all. mmap_lock of both held for writing, so that no byte of the text
+ * changes but by the program itself. False: the arena is full; `child` has some of them.
+ */
+export function mm_copy_maps(parent: usize, child: usize): bool {
+  const maps = <usize>load<u32>(parent, MM_MAPS);
+  const count = load<i32>(parent, MAP_COUNT);
+  for (let i = 0; i < count; i++) {
+    const map = maps + <usize>(i * MAP_BYTES);
+    const vma = <usize>load<u32>(map, MAP_VMA);
+    const copy = make_vma(
+      child,
+      <usize>load<u32>(vma, VM_INODE),
+      load<u32>(vma, VM_START),
+      vma_length(vma),
+      load<i32>(vma, VM_PGOFF),
+      <usize>load<u32>(vma, VM_TEXT),
+    );
+    if (copy == 0) return false;
+    link_vma(child, i, copy);
+  }
+  return true;
 }
 
 // Word by word, atomically: speculation may be reading.

@@ -215,6 +215,20 @@ function grow(table: usize, mm: usize, old: usize, places: i32): usize {
   return block;
 }
 
+/**
+ * Gives a child what its parent has; mmap_lock of both held for writing, and no registration is
+ * under way: all that is named lives, and will be taken away in the child, too. False: the arena is
+ * full.
+ */
+export function copy_breakpoints(table: usize, parent: usize, child: usize): bool {
+  const old = breakpoints_of(parent);
+  if (old == 0) return true;
+  const block = copied(table, old, load<i32>(old, COUNT_PLACES)); // F
+  if (block == 0) return false;
+  store32(child + MM_BREAKPOINTS, <i32>block); // G
+  return true;
+}
+
 /** A breakpoint of `u` is about to be at `vaddr`; mmap_lock held for writing. */
 export function add_breakpoint(table: usize, mm: usize, vaddr: u32, u: usize, count: i64): void {
   const now = breakpoints_of(mm);

@@ -41,7 +41,7 @@ function register_for_each_vma(table: usize, u: usize, added: usize): i32 {
   const inode = <usize>load<u32>(u, UPROBE_INODE);
   const offset = load<i32>(u, UPROBE_OFFSET);
   let rc = 0;
-  down_write(dup_mmap_sem(table));
+  down_write(dup_mmap_sem(table)); // [C] pairs with [A] in fork.ts
   const pass = next_pass(table);
   while (rc == 0) {
     let mm: usize = 0;

@@ -24,6 +24,7 @@ import {
   OP_INODE_DESTROY,
   OP_MM_CREATE,
   OP_MM_DESTROY,
+  OP_MM_FORK,
   OP_MMAP,
   OP_MUNMAP,
   OP_NOP,
@@ -60,6 +61,7 @@ import { mm_create, mm_put } from "../mm/mm";
 import { park } from "../sync/park";
 import { vm_mmap, vm_munmap } from "../uprobe/breakpoint";
 import { raise_slow, this_engine } from "../uprobe/fault";
+import { vm_fork } from "../uprobe/fork";
 import { rb_check, rb_first, rb_next } from "../uprobe/rbtree";
 import { uprobes_reclaim } from "../uprobe/reclaim";
 import { ri_timer_due, ri_timer_run } from "../uprobe/ri_timer";
@@ -173,6 +175,8 @@ function execute(slot: usize): i32 {
     case OP_MMAP:
       // The slot's own last word is the scratch for the VMA's address.
       return vm_mmap(table, a0, a1, a2, <i32>a3, <i32>a4, slot + RING_SLOT_BYTES - 4);
+    case OP_MM_FORK:
+      return address_or(vm_fork(table, a0), ENOMEM);
     case OP_MUNMAP:
       return vm_munmap(table, a0, a1);
     case OP_TASK_CREATE:

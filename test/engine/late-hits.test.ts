@@ -7,7 +7,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import * as abi from "../../src/engine/abi.js";
 import { sleep } from "../helpers/engine.js";
-import { until, withLateHit } from "../helpers/late-hit.js";
+import { type LateHit, until, withLateHit } from "../helpers/late-hit.js";
 
 /** Presets whose hits are in a read section. */
 const PRESETS = ["srcu", "tasks-trace", "mmap-lock", "speculative", "fastest"] as const;
@@ -22,6 +22,18 @@ for (const preset of PRESETS) {
       assert.is(memory.load(churn + abi.CHURN_REGISTERED), 1);
       assert.is(new Uint8Array(memory.memory.buffer)[text], abi.INSN_TRAP, "its breakpoint");
     }));
+}
+
+for (const preset of PRESETS) {
+  test(`C11: ${preset}: a consumer that comes during the last hit keeps the breakpoint`, () => {
+    const body = async ({ runner, memory, inode, text, release }: LateHit) => {
+      const sink = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_COUNT);
+      await runner.command(abi.OP_REGISTER, inode, 0, sink);
+      await release();
+      assert.is(new Uint8Array(memory.memory.buffer)[text], abi.INSN_TRAP, "its breakpoint");
+    };
+    return withLateHit(preset, 64, body, { unregister: async () => 0, erased: false });
+  });
 }
 
 for (const preset of PRESETS) {

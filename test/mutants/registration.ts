@@ -5,6 +5,7 @@ import type { Mutant } from "./types.js";
 const LIFETIMES = "test engine/lifetimes";
 const UNREGISTER = "test engine/unregister";
 const BATCH = "test engine/batch";
+const FORK = "test engine/fork";
 
 export const mutants: readonly Mutant[] = [
   // C3
@@ -138,5 +139,60 @@ export const mutants: readonly Mutant[] = [
     find: "    take_back(table, list, i);\n",
     replace: "",
     kills: BATCH,
+  },
+  // C12: fork
+  {
+    name: "fork-without-dup-mmap-sem",
+    file: "uprobe/fork.ts",
+    find: 'import { down_read, up_read } from "../sync/rwsem";',
+    replace: "function down_read(p: usize): void {}\nfunction up_read(p: usize): void {}",
+    kills: FORK,
+  },
+  {
+    name: "fork-without-the-hash",
+    file: "uprobe/fork.ts",
+    find: "  return copy_breakpoints(table, parent, child);\n",
+    replace: "  return mm_has_uprobes(child) || copy_breakpoints(table, parent, child);\n",
+    kills: FORK,
+  },
+  {
+    name: "fork-shares-the-hash",
+    file: "uprobe/breakpoints.ts",
+    find: "  const block = copied(table, old, load<i32>(old, COUNT_PLACES)); // F\n",
+    replace: "  const block = old;\n",
+    kills: FORK,
+  },
+  {
+    name: "fork-forgets-that-there-are-breakpoints",
+    file: "uprobe/fork.ts",
+    find: "  mm_set_has_uprobes(child);\n",
+    replace: "",
+    kills: FORK,
+  },
+  {
+    name: "fork-copies-the-file",
+    file: "mm/mm.ts",
+    find: "      <usize>load<u32>(vma, VM_TEXT),\n    );",
+    replace:
+      "      <usize>load<u32>(<usize>load<u32>(vma, VM_INODE), INODE_DATA) +\n" +
+      "        <usize>load<i32>(vma, VM_PGOFF),\n    );",
+    kills: FORK,
+  },
+  {
+    name: "fork-that-failed-leaves-its-child",
+    file: "uprobe/fork.ts",
+    find: "  if (!done) mm_put(child);\n",
+    replace: "  if (!done) mm_set_has_uprobes(child);\n",
+    kills: FORK,
+  },
+  // C11
+  {
+    name: "remove-without-the-re-check",
+    file: "uprobe/hit.ts",
+    find:
+      "  if (!filter_chain(u, mm)) unapply_uprobe_slow(u, mm, vaddr);\n" +
+      "  up_read(u + REGISTER_RWSEM);\n  put_uprobe(",
+    replace: "  unapply_uprobe_slow(u, mm, vaddr);\n  up_read(u + REGISTER_RWSEM);\n  put_uprobe(",
+    kills: "test engine/late-hits",
   },
 ];
