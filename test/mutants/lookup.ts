@@ -65,9 +65,10 @@ export const mutants: readonly Mutant[] = [
     file: "uprobe/reclaim.ts",
     find:
       "  let head = call_rcu_take(table + DEFERRED); // A\n" +
+      "  synchronize_leases(table); // B: pending returns may use a uprobe, too\n" +
       "  readers_synchronize(table_strategy(table)); // B\n",
     replace:
-      "  readers_synchronize(table_strategy(table));\n" +
+      "  synchronize_leases(table);\n  readers_synchronize(table_strategy(table));\n" +
       "  let head = call_rcu_take(table + DEFERRED);\n",
     kills: LOOKUP,
   },

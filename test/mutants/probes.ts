@@ -157,11 +157,11 @@ export const mutants: readonly Mutant[] = [
     name: "hit-drops-its-reference-before-the-handlers",
     file: "uprobe/hit.ts",
     find:
-      "  const outcome = handler_chain(u, task, mm, vaddr);\n" +
+      "  const outcome = handler_chain(table, u, task, mm, vaddr);\n" +
       "  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);\n" +
       "  put_uprobe(table, u);\n",
     replace:
-      "  put_uprobe(table, u);\n  const outcome = handler_chain(u, task, mm, vaddr);\n" +
+      "  put_uprobe(table, u);\n  const outcome = handler_chain(table, u, task, mm, vaddr);\n" +
       "  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);\n",
     kills: PROBES,
   },
@@ -199,17 +199,19 @@ export const mutants: readonly Mutant[] = [
     find:
       "  return all != 0 ? outcome | WANTS_REMOVAL : outcome;\n}\n\n" +
       "// handler_chain of v6.9: the list under register_rwsem.\n" +
-      "function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {\n" +
+      "function handler_chain(table: usize, u: usize, task: usize, mm: usize, " +
+      "vaddr: u32): i32 {\n" +
       "  down_read(u + REGISTER_RWSEM);\n" +
-      "  const outcome = consumers(PRESET_RWLOCK, <usize>load32(u + CONSUMERS), task);\n" +
+      "  const outcome = consumers(PRESET_RWLOCK, table, u, task);\n" +
       "  // UPROBE_HANDLER_REMOVE by all of them. Still under register_rwsem, so no consumer" +
       " can be added\n  // in between, and asked again: one that wants other address spaces only" +
       " has no say (C11).\n  if ((outcome & WANTS_REMOVAL) != 0 && !filter_chain(u, mm)) unapply",
     replace:
       "  return (any & RC_REMOVE) != 0 ? outcome | WANTS_REMOVAL : outcome;\n}\n" +
-      "function handler_chain(u: usize, task: usize, mm: usize, vaddr: u32): i32 {\n" +
+      "function handler_chain(table: usize, u: usize, task: usize, mm: usize, " +
+      "vaddr: u32): i32 {\n" +
       "  down_read(u + REGISTER_RWSEM);\n" +
-      "  const outcome = consumers(PRESET_RWLOCK, <usize>load32(u + CONSUMERS), task);\n" +
+      "  const outcome = consumers(PRESET_RWLOCK, table, u, task);\n" +
       "  if ((outcome & WANTS_REMOVAL) != 0) unapply",
     kills: PROBES,
   },

@@ -26,10 +26,10 @@ export const mutants: readonly Mutant[] = [
     name: "srcu-counts-out-before-the-section-ends",
     file: "rcu/srcu.ts",
     find:
-      "  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(idx << 2);\n" +
+      "  const at = this_cpu_ptr(counts) + <usize>(idx << 2);\n" +
       "  store<i32>(at, load<i32>(at) + 1); // B",
     replace:
-      "  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(idx << 2);\n" +
+      "  const at = this_cpu_ptr(counts) + <usize>(idx << 2);\n" +
       "  store<i32>(at, load<i32>(at) + 1, UNLOCKS);\n  store<i32>(at, load<i32>(at) + 1); // B",
     kills: RCU,
   },
@@ -95,20 +95,20 @@ export const mutants: readonly Mutant[] = [
     name: "srcu-sums-unlocks-last",
     file: "rcu/srcu.ts",
     find:
-      "    unlocks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(UNLOCKS + (idx << 2))); // D\n" +
+      "    unlocks += load32(per_cpu_ptr(counts, cpu) + <usize>(UNLOCKS + (idx << 2))); // D\n" +
       "  }\n  fence();\n  let locks = 0;\n  for (let cpu = 0; cpu < cpus; cpu++) {\n" +
-      "    locks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2)); // E",
+      "    locks += load32(per_cpu_ptr(counts, cpu) + <usize>(idx << 2)); // E",
     replace:
-      "    unlocks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(idx << 2));\n" +
+      "    unlocks += load32(per_cpu_ptr(counts, cpu) + <usize>(idx << 2));\n" +
       "  }\n  fence();\n  let locks = 0;\n  for (let cpu = 0; cpu < cpus; cpu++) {\n" +
-      "    locks += load32(per_cpu_ptr(PCPU_SRCU, cpu) + <usize>(UNLOCKS + (idx << 2)));",
+      "    locks += load32(per_cpu_ptr(counts, cpu) + <usize>(UNLOCKS + (idx << 2)));",
     kills: SRCU,
   },
   {
     name: "srcu-leaves-without-a-fence",
     file: "rcu/srcu.ts",
-    find: "  fence();\n  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));",
-    replace: "  const at = this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));",
+    find: "  fence();\n  const at = this_cpu_ptr(counts) + <usize>(UNLOCKS + (idx << 2));",
+    replace: "  const at = this_cpu_ptr(counts) + <usize>(UNLOCKS + (idx << 2));",
     kills: FENCES,
   },
   {
@@ -195,8 +195,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "srcu-counts-out-of-the-other-half",
     file: "rcu/srcu.ts",
-    find: "this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + (idx << 2));",
-    replace: "this_cpu_ptr(PCPU_SRCU) + <usize>(UNLOCKS + ((idx ^ 1) << 2));",
+    find: "this_cpu_ptr(counts) + <usize>(UNLOCKS + (idx << 2));",
+    replace: "this_cpu_ptr(counts) + <usize>(UNLOCKS + ((idx ^ 1) << 2));",
     kills: RCU,
   },
 ];

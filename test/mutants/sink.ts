@@ -37,15 +37,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "call-takes-what-the-handler-did-not",
     file: FILE,
-    find: "    if (!call(sink, cookie, task)) return rc & ~RC_HANDLED;\n",
-    replace: "    call(sink, cookie, task);\n",
+    find: "    if (took == 0) return rc & ~RC_HANDLED;\n",
+    replace: "",
     kills: SINK,
   },
   {
     name: "call-forgets-that-it-is-in-a-handler",
     file: FILE,
-    find: "  in_handler = true;\n",
-    replace: "",
+    find: "  in_handler = true;\n  const took = call_indirect<i32>(place, cookie, pid, vaddr, load",
+    replace: "  const took = call_indirect<i32>(place, cookie, pid, vaddr, load",
     kills: SINK,
   },
 ];
