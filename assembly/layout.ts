@@ -396,7 +396,8 @@ export const TASK_MISSED_NO_CONSUMER = 96;
 export const TASK_MISSED_SIGTRAP = 104;
 /** Traps that ended by executing the instruction again; not a term of the identity. */
 export const TASK_RESTARTS = 112;
-/** Lookups that gave up speculation for mmap_lock: no answer yet, or a writer came by. */
+/** Lookups that went to mmap_lock after all: speculation had no answer yet, or a writer came by;
+ *  the task had no entry of its own (LOOKUP_PER_THREAD). */
 export const TASK_FALLBACKS = 120;
 /** Searches of the tree begun again, since a writer was there and nothing was found. */
 export const TASK_RETRIES = 152;

@@ -4,7 +4,7 @@
 // clears it under mmap_lock held for writing, a handler's removal clears it under mmap_lock held
 // for reading (two such removals store the same byte).
 
-import { EEXIST, INSN_TRAP } from "../layout";
+import { EEXIST, INSN_TRAP, LOOKUP_PER_THREAD } from "../layout";
 import { TABLE_HASH, TABLE_MASK } from "../layout";
 import { load32, load8, store32, store8 } from "../atomics";
 import { INODE_DATA } from "../mm/inode";
@@ -19,6 +19,7 @@ import { analyze_insn } from "./step";
 import { CONSUMER_RWSEM, FLAGS, INSN, mmap_mutex, put_uprobe, table_strategy } from "./table";
 import { first_at_or_after, treelock_read, treeunlock_read, try_get_uprobe } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
+import { tasks_del_breakpoints } from "./task";
 
 /** UPROBE_COPY_INSN: the displaced instruction has been copied and analysed. */
 export const COPY_INSN = 1;
@@ -63,6 +64,10 @@ export function is_file_trap_slow(u: usize): bool {
   return original_insn(u) == INSN_TRAP;
 }
 
+function has_thread_breakpoints(table: usize): bool {
+  return (table_strategy(table) & LOOKUP_PER_THREAD) != 0;
+}
+
 function has_hash(table: usize): bool {
   return (table_strategy(table) & TABLE_MASK) == TABLE_HASH;
 }
@@ -91,8 +96,9 @@ export function refresh_breakpoint(table: usize, u: usize, vma: usize, vaddr: u3
 /** remove_breakpoint: mmap_lock held for writing. */
 export function remove_breakpoint(table: usize, u: usize, vma: usize, vaddr: u32): void {
   restore_insn(u, vma, vaddr);
-  // plain: the VMA's fields, under mmap_lock.
-  if (has_hash(table)) del_breakpoint(<usize>load<u32>(vma, VM_MM), vaddr);
+  const mm = <usize>load<u32>(vma, VM_MM); // plain: the VMA's fields, under mmap_lock
+  if (has_hash(table)) del_breakpoint(mm, vaddr);
+  if (has_thread_breakpoints(table)) tasks_del_breakpoints(table, mm, vaddr, vaddr);
 }
 
 /** The original instruction is back. mmap_lock held, also for reading only. */
@@ -188,6 +194,9 @@ export function vm_munmap(table: usize, mm: usize, vaddr: u32): i32 {
   const vma = vma_lookup(mm, vaddr);
   const is_start = vma != 0 && vaddr_to_offset(vma, vaddr) == vma_first_offset(vma);
   if (is_start && has_hash(table)) uprobe_munmap(table, vma);
+  if (is_start && has_thread_breakpoints(table)) {
+    tasks_del_breakpoints(table, mm, vaddr, vaddr + <u32>(vma_length(vma) - 1));
+  }
   const rc = munmap_region(mm, vaddr);
   mmap_write_unlock(mm);
   return rc;

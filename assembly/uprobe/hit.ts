@@ -3,7 +3,8 @@
 //      readers by reference (v6.9, v6.10)           readers by section (v6.12 on)
 //   1  the exception (a delay of trap_units; 0 is "raw")
 //   2                                               enters the read section
-//   3  mmap_lock for reading; VMA -> (inode, offset); or, with LOOKUP_SPECULATIVE, first without it
+//   3  mmap_lock for reading; VMA -> (inode, offset); or, with LOOKUP_SPECULATIVE, first without
+//      it; with LOOKUP_PER_THREAD the task's own tree first, and a reference on its entry
 //   4  treelock; search; reference; unlock          lockless search; or the hash of breakpoints
 //   5  mmap_lock released
 //   6  register_rwsem for reading; consumers;       consumers
@@ -16,6 +17,7 @@
 // held, or in a read section; `TASK_*`, `UTASK_*`: the executing
 // task's own. The uprobe's instruction: at its place.
 
+import { LOOKUP_PER_THREAD } from "../layout";
 import { FAULT_UPROBE_FREED, HDR_TABLE, HDR_TRAP_UNITS, LOOKUP_SPECULATIVE } from "../layout";
 import { NHIT_PERCPU } from "../layout";
 import { PRESET_RWLOCK, PRESET_SPECULATIVE, PRESET_TASKS_TRACE, READERS_MASK } from "../layout";
@@ -42,6 +44,8 @@ import { CONSUMERS, find_uprobe, find_uprobe_rcu, FLAGS, INSN, INSN_OPCODE, MAGI
 import { put_uprobe, REGISTER_RWSEM, try_get_uprobe } from "./table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "./table";
 import { TASK_MM, UTASK_VADDR } from "./task";
+import { add_thread_breakpoint_slow, find_thread_breakpoint } from "./thread_breakpoints";
+import { put_thread_breakpoint, thread_breakpoint_uprobe } from "./thread_breakpoints";
 import { handle_trampoline, prepare_uretprobe, want_return } from "./uretprobe";
 
 // How a trap ended.
@@ -175,6 +179,14 @@ export const GONE: usize = 0;
 /** A trap byte all the same. */
 export const SWBP: usize = 1;
 
+// The task's next hit at `vaddr` is to find `u` by itself; mmap_lock held for reading.
+// @ts-ignore: decorator
+@inline
+function remember(table: usize, task: usize, vma: usize, vaddr: u32, u: usize): void {
+  if (!is_trap_at(vma, vaddr) || (load32(u + FLAGS) & COPY_INSN) == 0) return;
+  add_thread_breakpoint_slow(table, task, vaddr, u);
+}
+
 // find_active_uprobe under mmap_lock: a uprobe, GONE or SWBP. By strategy with a reference, or not.
 // @ts-ignore: decorator
 @inline
@@ -197,6 +209,7 @@ function find_active_uprobe(
       u = find_uprobe_rcu(table, task, inode, offset);
     }
     if (u == 0) u = is_trap_at(vma, vaddr) ? SWBP : GONE;
+    else if ((strategy & LOOKUP_PER_THREAD) != 0) remember(table, task, vma, vaddr, u);
   }
   mmap_read_unlock(mm);
   return u;
@@ -233,20 +246,27 @@ function swbp_by_reference(
   vaddr: u32,
   trap_units: i32,
 ): i32 {
-  const u = find_active_uprobe(strategy, table, task, mm, vaddr);
+  const own = (strategy & LOOKUP_PER_THREAD) != 0;
+  const entry = own ? find_thread_breakpoint(task, vaddr) : 0;
+  const u =
+    own && entry != 0
+      ? thread_breakpoint_uprobe(entry)
+      : find_active_uprobe(strategy, table, task, mm, vaddr);
   if (u == GONE) return HIT_RESTART;
   if (u == SWBP) return HIT_SIGTRAP;
   if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_UPROBE_FREED);
   // [C] the flag, [D] then the instruction. Pairs with [A][B] in breakpoint.ts (C5).
   if ((load32(u + FLAGS) & COPY_INSN) == 0) {
-    const own = is_file_trap_slow(u);
+    // An entry of the task's own is not made for such a uprobe.
+    const is_own = is_file_trap_slow(u);
     put_uprobe(table, u);
-    return own ? HIT_SIGTRAP : HIT_RESTART;
+    return is_own ? HIT_SIGTRAP : HIT_RESTART;
   }
   const insn = <i32>load<u16>(u, INSN); // D
   const outcome = handler_chain(table, u, task, mm, vaddr);
-  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);
-  put_uprobe(table, u);
+  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, entry, trap_units);
+  if (own && entry != 0) put_thread_breakpoint(table, entry);
+  else put_uprobe(table, u);
   return outcome;
 }
 
@@ -288,7 +308,7 @@ function swbp_in_section(
     readers_exit(strategy, idx);
   } else if (try_get_uprobe(u)) {
     readers_exit(strategy, idx);
-    single_step(strategy, task, u, trap_units);
+    single_step(strategy, task, u, 0, trap_units);
     put_uprobe(table, u);
   } else {
     // Unregistered meanwhile, and its breakpoint is gone: what the task would execute again is

@@ -17,7 +17,8 @@
 // own; `HDR_*` never change; `slot` is this task's.
 
 import { ARCH_X86, EINVAL, HDR_ARCH, HDR_STRATEGY, INSN_NOP, INSN_PUSH, INSN_RET } from "../layout";
-import { PRESET_RWLOCK, PRESET_SIGNAL_FLAG, PRESET_TASKS_TRACE, SIGNAL_FLAG } from "../layout";
+import { LOOKUP_PER_THREAD, PRESET_RWLOCK, PRESET_SIGLOCK, PRESET_SIGNAL_FLAG } from "../layout";
+import { PRESET_TASKS_TRACE, SIGNAL_FLAG } from "../layout";
 import { STEP_613, STEP_MASK, STEP_NEVER } from "../layout";
 import { TASK_BP, TASK_IP, TASK_SP, TASK_STEPS, TASK_STEPS_COPY } from "../layout";
 import { cpu_delay } from "../cpu";
@@ -26,7 +27,9 @@ import { return_to_user, undo_deny_signal } from "./signal";
 import { INSN, INSN_FIX_IP, INSN_OPCODE, INSN_STEPPED } from "./table";
 import { TASK_MM, UTASK_ACTIVE_UPROBE, UTASK_RUNNING, UTASK_SSTEP, UTASK_SSTEP_ACK } from "./task";
 import { UTASK_STATE, UTASK_VADDR, UTASK_XOL_VADDR } from "./task";
-import { get_xol_area, xol_copy, xol_free_slot, xol_get_slot, xol_slot, xol_vaddr } from "./xol";
+import { thread_breakpoint_set_slot, thread_breakpoint_slot } from "./thread_breakpoints";
+import { get_xol_area, xol_copy, xol_copy_if_other, xol_free_slot, xol_get_slot } from "./xol";
+import { xol_slot, xol_vaddr } from "./xol";
 
 /**
  * arch_uprobe_analyze_insn: the instruction with INSN_ bits that say how it is executed, or EINVAL:
@@ -89,16 +92,23 @@ function step_from_copy_slow(task: usize, u: usize, trap_units: i32): void {
 // the slot.
 // @ts-ignore: decorator
 @inline
-function step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
+function step(strategy: i32, task: usize, u: usize, entry: usize, trap_units: i32): void {
   const area = get_xol_area(<usize>load<u32>(task, TASK_MM));
   if (area == 0) {
     step_from_copy_slow(task, u, trap_units);
     return;
   }
-  const nr = xol_get_slot(strategy, area, 0);
+  const own = (strategy & LOOKUP_PER_THREAD) != 0 && entry != 0;
+  const nr = xol_get_slot(strategy, area, own ? thread_breakpoint_slot(entry) : 0);
   const slot = xol_slot(area, nr);
   const vaddr = xol_vaddr(area, nr);
-  xol_copy(slot, <i32>load<u8>(u, INSN)); // plain: written before COPY_INSN
+  const opcode = <i32>load<u8>(u, INSN); // plain: written before COPY_INSN
+  if (own) {
+    thread_breakpoint_set_slot(entry, nr);
+    xol_copy_if_other(slot, opcode);
+  } else {
+    xol_copy(slot, opcode);
+  }
   store<u32>(task, vaddr, UTASK_XOL_VADDR);
   store<i64>(task, <i64>vaddr, TASK_IP);
   store<u32>(task, <u32>u, UTASK_ACTIVE_UPROBE);
@@ -125,24 +135,36 @@ function step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
 // One function for each combination of what a step depends on.
 
 function single_step_old_slow(task: usize, u: usize, trap_units: i32): void {
-  step(PRESET_RWLOCK, task, u, trap_units);
+  step(PRESET_RWLOCK, task, u, 0, trap_units);
 }
-function single_step_flag_slow(task: usize, u: usize, trap_units: i32): void {
-  step(PRESET_SIGNAL_FLAG, task, u, trap_units);
+function single_step_siglock_slow(task: usize, u: usize, entry: usize, trap_units: i32): void {
+  step(PRESET_SIGLOCK, task, u, entry, trap_units);
+}
+function single_step_flag_slow(task: usize, u: usize, entry: usize, trap_units: i32): void {
+  step(PRESET_SIGNAL_FLAG, task, u, entry, trap_units);
 }
 function single_step_613_slow(task: usize, u: usize, trap_units: i32): void {
-  step(PRESET_TASKS_TRACE, task, u, trap_units);
+  step(PRESET_TASKS_TRACE, task, u, 0, trap_units);
 }
 
 /**
  * Steps the instruction of `u`, on which the caller holds a reference, in no read section: it may
- * sleep, for a slot.
+ * sleep, for a slot. `entry`: the task's own breakpoint, or 0.
  */
 // @ts-ignore: decorator
 @inline
-export function single_step(strategy: i32, task: usize, u: usize, trap_units: i32): void {
+export function single_step(
+  strategy: i32,
+  task: usize,
+  u: usize,
+  entry: usize,
+  trap_units: i32,
+): void {
   const kind = strategy & STEP_MASK;
+  if (kind == STEP_NEVER) return;
   if (kind == STEP_613) single_step_613_slow(task, u, trap_units);
-  else if ((strategy & SIGNAL_FLAG) != 0) single_step_flag_slow(task, u, trap_units);
-  else if (kind != STEP_NEVER) single_step_old_slow(task, u, trap_units);
+  else if ((strategy & SIGNAL_FLAG) != 0) single_step_flag_slow(task, u, entry, trap_units);
+  else if ((strategy & LOOKUP_PER_THREAD) != 0) {
+    single_step_siglock_slow(task, u, entry, trap_units);
+  } else single_step_old_slow(task, u, trap_units);
 }

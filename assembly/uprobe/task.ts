@@ -28,9 +28,9 @@ import { HDR_TABLE, TASK_BYTES, TASK_SP, TASK_STACK_TOP } from "../layout";
 import { arena_alloc } from "../mm/arena";
 import { mmap_read_lock, mmap_read_unlock, text_ptr, vma_lookup } from "../mm/mm";
 import { mutex_lock, mutex_unlock } from "../sync/mutex";
-import { rwlock_init } from "../sync/rwlock";
 import { this_engine } from "./fault";
 import { table_tasks, tasks_mutex } from "./table";
+import { del_thread_breakpoints, thread_breakpoints_init } from "./thread_breakpoints";
 
 export const TASK_MM = 32;
 export const TASK_PID = 36;
@@ -62,8 +62,6 @@ export const RETURN_STACK = 404;
 
 export const TASK_NEXT = 512;
 export const TASK_PREVIOUS = 516;
-export const TASK_BREAKPOINTS = 520;
-export const TASK_BREAKPOINTS_LOCK = 528;
 
 /** sp at the entry of the call that the task is in (workload/call.ts), 0: in none. */
 export const TASK_FRAME = 536;
@@ -120,7 +118,7 @@ export function task_create(
   store<i32>(task, sites, TASK_SITES);
   store<i32>(task, seed | 1, TASK_RANDOM); // the generator's only dead state is 0
   store<i64>(task, <i64>(task + TASK_STACK_TOP), TASK_SP);
-  rwlock_init(task + TASK_BREAKPOINTS_LOCK);
+  thread_breakpoints_init(task);
   task_link(task);
   return task;
 }
@@ -145,5 +143,19 @@ export function task_unlink(task: usize): void {
   if (previous != 0) store<u32>(<usize>previous, next, TASK_NEXT);
   else store<u32>(table_tasks(table), next);
   if (next != 0) store<u32>(<usize>next, previous, TASK_PREVIOUS);
+  mutex_unlock(tasks_mutex(table));
+}
+
+/**
+ * The tasks of `mm` forget their own breakpoints of [first, last] (LOOKUP_PER_THREAD); mmap_lock
+ * held for writing.
+ */
+export function tasks_del_breakpoints(table: usize, mm: usize, first: u32, last: u32): void {
+  mutex_lock(tasks_mutex(table));
+  for (let task = <usize>load<u32>(table_tasks(table)); task != 0;) {
+    // plain: as `list`
+    if (load<u32>(task, TASK_MM) == <u32>mm) del_thread_breakpoints(table, task, first, last);
+    task = <usize>load<u32>(task, TASK_NEXT);
+  }
   mutex_unlock(tasks_mutex(table));
 }

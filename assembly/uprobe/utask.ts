@@ -8,16 +8,17 @@ import { HDR_ARENA, HDR_URET_SRCU, PCPU_URET_SRCU, RETURN_MASK, RETURN_SECTION }
 import { TASK_BYTES, TASK_RETURN_ENTRIES } from "../layout";
 import { TASK_RETURN_PENDING, TASK_SP, TASK_TRIGGERS } from "../layout";
 import { arena_alloc, arena_free } from "../mm/arena";
-import { rwlock_init } from "../sync/rwlock";
 import { srcu_read_lock_at, srcu_read_unlock_at } from "../rcu/srcu";
 import { this_engine } from "./fault";
 import { has_leases, HPROBE_STABLE, hprobe_expire, hprobe_init_stable } from "./hprobe";
 import { ri_alloc, RI_CHAINED, RI_COOKIE, RI_FUNC, RI_MORE, RI_NEXT } from "./return_instance";
 import { ri_of_stack, RI_ORIG, RI_SESSION, RI_STACK, RI_STATE, RI_UPROBE } from "./return_instance";
 import { get_uprobe, table_strategy } from "./table";
-import { RETURN_INSTANCES, TASK_BREAKPOINTS_LOCK, TASK_FRAME, task_link, TASK_MM } from "./task";
+import { RETURN_INSTANCES, TASK_FRAME, task_link, TASK_MM } from "./task";
 import { TASK_PID, TASK_SITE0, TASK_SITES, TASK_STACK_AT, TASK_STACK_SIZE } from "./task";
 import { TASK_STRIDE, TASK_TEXT, task_text, task_unlink } from "./task";
+import { del_thread_breakpoints, TASK_BREAKPOINTS_LOCK } from "./thread_breakpoints";
+import { thread_breakpoints_init } from "./thread_breakpoints";
 import { returns_free, returns_settle } from "./uretprobe";
 
 function free_memory(arena: usize, task: usize): void {
@@ -30,6 +31,7 @@ function free_memory(arena: usize, task: usize): void {
 export function task_destroy(table: usize, task: usize): void {
   task_unlink(task);
   returns_free(table_strategy(table), table, task);
+  del_thread_breakpoints(table, task, 0, u32.MAX_VALUE);
   free_memory(<usize>load<u32>(this_engine(), HDR_ARENA), task);
 }
 
@@ -114,7 +116,7 @@ export function task_fork(table: usize, parent: usize, mm: usize, pid: i32): usi
   memory.copy(child, parent, TASK_BYTES); // registers, program, stack
   // Counters, and what only the parent has: its instances, signals and breakpoints.
   memory.fill(child + TASK_TRIGGERS, 0, TASK_BREAKPOINTS_LOCK + 8 - TASK_TRIGGERS);
-  rwlock_init(child + TASK_BREAKPOINTS_LOCK);
+  thread_breakpoints_init(child);
   let delta = <i32>(child - parent);
   const size = load<i32>(parent, TASK_STACK_SIZE);
   if (size != 0) {

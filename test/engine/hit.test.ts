@@ -20,6 +20,8 @@ const PATIENCE_MS = 20_000;
 const PRESETS = [
   ["spinlock", abi.PRESET_SPINLOCK],
   ["rwlock", abi.PRESET_RWLOCK],
+  ["siglock", abi.PRESET_SIGLOCK],
+  ["signal_flag", abi.PRESET_SIGNAL_FLAG],
 ] as const;
 const INSTRUCTIONS = [
   ["nop", abi.INSN_NOP],
@@ -153,7 +155,7 @@ for (const [preset, kind] of PRESETS) {
         assert.is(await runner.command(abi.OP_CHECK_TREE), 0);
         await runner.command(abi.OP_SINK_DESTROY, sink);
         await runner.command(abi.OP_TASK_DESTROY, hitter);
-        assert.equal(leftovers(memory), before);
+        assert.equal(leftovers(memory, file.mm), before);
       }));
   }
 

@@ -157,8 +157,16 @@ export function all(
   return counts;
 }
 
-/** What must be as before once everything was taken back. */
-export function leftovers(memory: EngineMemory): Record<string, number> {
+/**
+ * What must be as before once everything was taken back. Not counted: the XOL areas that address
+ * spaces (`mms`) have got with their first steps, and keep.
+ */
+export function leftovers(memory: EngineMemory, ...mms: number[]): Record<string, number> {
   const { liveBytes, liveObjects } = memory.arena();
-  return { liveBytes, liveObjects, ...memory.uprobes() };
+  const areas = mms.filter((mm) => memory.load(mm + abi.MM_XOL_AREA) !== 0).length;
+  return {
+    liveBytes: liveBytes - areas * (abi.XOL_PAGE + abi.XOL_AREA_BYTES),
+    liveObjects: liveObjects - areas,
+    ...memory.uprobes(),
+  };
 }

@@ -158,17 +158,22 @@ export const mutants: readonly Mutant[] = [
     file: "uprobe/hit.ts",
     find:
       "  const outcome = handler_chain(table, u, task, mm, vaddr);\n" +
-      "  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);\n" +
-      "  put_uprobe(table, u);\n",
+      "  if (!skip_sstep(strategy, task, insn)) " +
+      "single_step(strategy, task, u, entry, trap_units);\n" +
+      "  if (own && entry != 0) put_thread_breakpoint(table, entry);\n" +
+      "  else put_uprobe(table, u);\n",
     replace:
-      "  put_uprobe(table, u);\n  const outcome = handler_chain(table, u, task, mm, vaddr);\n" +
-      "  if (!skip_sstep(strategy, task, insn)) single_step(strategy, task, u, trap_units);\n",
+      "  if (entry == 0) put_uprobe(table, u);\n" +
+      "  const outcome = handler_chain(table, u, task, mm, vaddr);\n" +
+      "  if (!skip_sstep(strategy, task, insn)) " +
+      "single_step(strategy, task, u, entry, trap_units);\n" +
+      "  if (own && entry != 0) put_thread_breakpoint(table, entry);\n",
     kills: PROBES,
   },
   {
     name: "hit-keeps-its-reference",
     file: "uprobe/hit.ts",
-    find: "  put_uprobe(table, u);\n  return outcome;",
+    find: "  else put_uprobe(table, u);\n  return outcome;",
     replace: "  return outcome;",
     kills: PROBES,
   },

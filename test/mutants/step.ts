@@ -95,23 +95,23 @@ export const mutants: readonly Mutant[] = [
     file: "uprobe/hit.ts",
     find:
       "  } else if (try_get_uprobe(u)) {\n    readers_exit(strategy, idx);\n" +
-      "    single_step(strategy, task, u, trap_units);\n    put_uprobe(table, u);\n",
+      "    single_step(strategy, task, u, 0, trap_units);\n    put_uprobe(table, u);\n",
     replace:
       "  } else if (u != 0) {\n    readers_exit(strategy, idx);\n" +
-      "    single_step(strategy, task, u, trap_units);\n",
+      "    single_step(strategy, task, u, 0, trap_units);\n",
     kills: SLOTS,
   },
   {
     name: "step-keeps-its-reference",
     file: "uprobe/hit.ts",
-    find: "    single_step(strategy, task, u, trap_units);\n    put_uprobe(table, u);\n",
-    replace: "    single_step(strategy, task, u, trap_units);\n",
+    find: "    single_step(strategy, task, u, 0, trap_units);\n    put_uprobe(table, u);\n",
+    replace: "    single_step(strategy, task, u, 0, trap_units);\n",
     kills: SLOTS,
   },
   {
     name: "step-executes-what-was-in-the-slot",
     file: STEP_FILE,
-    find: "  xol_copy(slot, <i32>load<u8>(u, INSN)); // plain: written before COPY_INSN\n",
+    find: "    xol_copy(slot, opcode);\n",
     replace: "",
     kills: STEP,
   },
