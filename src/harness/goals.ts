@@ -8,6 +8,9 @@ import type { CellSpec } from "./cell.js";
 /** Rates of one round, operations per second, by cell name (cellName). */
 export type Round = (cell: string) => number;
 
+/** The bench that goals are about unless they name another. */
+const HIT = "uprobe-nop";
+
 export interface Goal {
   name: string;
   /** What must hold of the median; null: the figure is stated, and not judged. */
@@ -18,10 +21,10 @@ export interface Goal {
   ratio(round: Round, scaling: number): number;
 }
 
-export interface Wanted {
-  sign: "<" | "<=" | ">" | ">=";
-  value: number;
-}
+/** On one side of a bound, or between two that belong to it: what must make no difference. */
+export type Wanted =
+  | { sign: "<" | "<=" | ">" | ">="; value: number }
+  | { sign: "within"; least: number; most: number };
 
 export interface Judged {
   median: number;
@@ -44,17 +47,21 @@ export function cellOf(
   return { bench, preset, cpus, probes, trapNs: 0, seed: 1, ...more };
 }
 
-/** The same text for the same cell: "fastest x2", "count-atomic x1", "fastest x1, 64 apart". */
+/**
+ * The same text for the same cell, another for another: "fastest x2" (of uprobe-nop), "count-atomic
+ * x1", "uretprobe-nop fastest x1", "uprobe-ret siglock x2, arm64", "fastest x1, 64 apart".
+ */
 export function cellName(spec: CellSpec): string {
-  const { bench, preset, cpus, probes, siteBytes, trapNs } = spec;
-  const parts = [`${preset ?? bench.name} x${cpus}`];
+  const { bench, preset, cpus, arch = "x86", probes, siteBytes, trapNs } = spec;
+  const words = bench.name === HIT && preset !== null ? [preset] : [bench.name, preset ?? ""];
+  const parts = [`${words.join(" ").trim()} x${cpus}`];
+  if (arch !== "x86") parts.push(arch);
   if (probes > 1) parts.push(`${probes} probes`);
   if (siteBytes !== undefined) parts.push(`${siteBytes} apart`);
   if (trapNs > 0) parts.push(`trap ${trapNs} ns`);
   return parts.join(", ");
 }
 
-const HIT = "uprobe-nop";
 const MANY = 100_000;
 
 const atomic = cellOf("count-atomic", 1);
@@ -86,10 +93,11 @@ export const FASTEST_GOALS: readonly Goal[] = [
   ),
 ];
 
-function scales(preset: PresetName): Goal {
-  const [one, two] = [hit(preset, 1), hit(preset, 2)];
+function scales(preset: PresetName, bench = HIT): Goal {
+  const [one, two] = [cellOf(bench, 1, preset), cellOf(bench, 2, preset)];
+  const what = bench === HIT ? preset : `${bench} ${preset}`;
   return {
-    name: `${preset}, scaling to 2 CPUs / that of count-percpu`,
+    name: `${what}, scaling to 2 CPUs / that of count-percpu`,
     wanted: { sign: ">=", value: 0.95 },
     cells: [one, two],
     ratio: (round, scaling) => round(cellName(two)) / round(cellName(one)) / scaling,
@@ -132,16 +140,62 @@ export const LADDER_GOALS: readonly Goal[] = [
   ),
 ];
 
+const RETURN = "uretprobe-nop";
+
+/** Return probes: what a return adds to a hit, and what reusing its instance is worth. */
+export const RETURN_GOALS: readonly Goal[] = [
+  over(
+    "returns, 1 CPU: uretprobe-nop fastest / uprobe-nop fastest",
+    cellOf(RETURN, 1, "fastest"),
+    hit("fastest", 1),
+    { sign: ">=", value: 0.4 },
+  ),
+  ...[1, 2].map((cpus) =>
+    over(
+      `returns, ${cpus} ${cpus === 1 ? "CPU" : "CPUs"}: uretprobe-nop uret-pool / uret-alloc`,
+      cellOf(RETURN, cpus, "uret-pool"),
+      cellOf(RETURN, cpus, "uret-alloc"),
+      { sign: ">", value: 1 },
+    ),
+  ),
+  scales("uret-alloc", RETURN),
+  scales("uret-pool", RETURN),
+];
+
+/**
+ * arm64 on two CPUs, raw: what siglock costs a step. nop and push are stepped there; ret is not, so
+ * it must make no difference to it, or what the other two show is not the lock.
+ */
+export const SIGNAL_GOALS: readonly Goal[] = [
+  ...["uprobe-nop", "uprobe-push"].map((bench) => flagOverLock(bench, { sign: ">=", value: 1 })),
+  flagOverLock("uprobe-ret", { sign: "within", least: 0.95, most: 1.05 }),
+];
+
+function flagOverLock(bench: string, wanted: Wanted): Goal {
+  const cell = (preset: PresetName): CellSpec => cellOf(bench, 2, preset, { arch: "arm64" });
+  const name = `arm64, 2 CPUs: ${bench} signal-flag / siglock`;
+  return over(name, cell("signal-flag"), cell("siglock"), wanted);
+}
+
 /** Every cell of these goals, once. */
 export function cellsOf(goals: readonly Goal[]): CellSpec[] {
   const cells = goals.flatMap((goal) => goal.cells);
   return [...new Map(cells.map((cell) => [cellName(cell), cell])).values()];
 }
 
-export function holds({ sign, value }: Wanted, figure: number): boolean {
+export function holds(wanted: Wanted, figure: number): boolean {
+  if (wanted.sign === "within") return figure >= wanted.least && figure <= wanted.most;
+  const { sign, value } = wanted;
   if (sign === "<") return figure < value;
   if (sign === "<=") return figure <= value;
   return sign === ">" ? figure > value : figure >= value;
+}
+
+/** What is wanted, in words: ">= 1.2 x", "0.95..1.05 x", or "-" where nothing is. */
+export function wantedText(wanted: Wanted | null): string {
+  if (wanted === null) return "-";
+  if (wanted.sign === "within") return `${wanted.least}..${wanted.most} x`;
+  return `${wanted.sign} ${wanted.value} x`;
 }
 
 /** `rates` as measured, [cell][round], in the order of `cells`. Undefined without any round. */

@@ -3,9 +3,10 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { cellName, cellsOf, FASTEST_GOALS, type Goal, holds } from "../../src/harness/goals.js";
-import { judgeGoal, LADDER_GOALS } from "../../src/harness/goals.js";
+import { cellOf, judgeGoal, LADDER_GOALS, RETURN_GOALS } from "../../src/harness/goals.js";
+import { SIGNAL_GOALS, wantedText } from "../../src/harness/goals.js";
 
-const ALL = [...FASTEST_GOALS, ...LADDER_GOALS];
+const ALL = [...FASTEST_GOALS, ...LADDER_GOALS, ...RETURN_GOALS, ...SIGNAL_GOALS];
 
 const goal = (name: string): Goal => {
   const found = ALL.find((one) => one.name === name);
@@ -24,6 +25,42 @@ function judged(name: string, rates: Record<string, number[]>, scaling?: number[
 test("lines and cells of goals are told apart by their names", () => {
   assert.is(new Set(ALL.map((one) => one.name)).size, ALL.length);
   for (const { cells } of ALL) assert.is(new Set(cells.map(cellName)).size, cells.length);
+});
+
+test("cells of other benches, presets, CPUs, architectures and distances have other names", () => {
+  const arm64 = { arch: "arm64" } as const;
+  const cells = [
+    cellOf("uprobe-nop", 1, "fastest"),
+    cellOf("uretprobe-nop", 1, "fastest"),
+    cellOf("uprobe-push", 1, "fastest"),
+    cellOf("uprobe-nop", 1, "siglock"),
+    cellOf("uprobe-nop", 1, "siglock", arm64),
+    cellOf("uprobe-nop", 2, "siglock", arm64),
+    cellOf("uprobe-ret", 2, "siglock", arm64),
+    cellOf("uprobe-nop", 1, "siglock", { siteBytes: 64 }),
+    cellOf("count-atomic", 1),
+  ].map(cellName);
+  assert.is(new Set(cells).size, cells.length, cells.join("; "));
+  assert.is(cells[0], "fastest x1");
+  assert.is(cells[6], "uprobe-ret siglock x2, arm64");
+});
+
+test("returns are judged at a return's own rate, against hits of the same preset", () => {
+  const name = "returns, 1 CPU: uretprobe-nop fastest / uprobe-nop fastest";
+  const rates = { "uretprobe-nop fastest x1": [40, 39], "fastest x1": [100, 100] };
+  assert.is(judged(name, rates)?.met, false);
+  assert.is(judged(name, { ...rates, "uretprobe-nop fastest x1": [40, 40] })?.met, true);
+});
+
+test("the control of the signals must be as fast with the lock as with the flag", () => {
+  const name = "arm64, 2 CPUs: uprobe-ret signal-flag / siglock";
+  const of = (rate: number) => ({
+    "uprobe-ret signal-flag x2, arm64": [rate],
+    "uprobe-ret siglock x2, arm64": [100],
+  });
+  const met = [94, 95, 100, 105, 106].map((rate) => judged(name, of(rate))?.met);
+  assert.equal(met, [false, true, true, true, false], "faster is a miss as well as slower");
+  assert.is(wantedText(goal(name).wanted), "0.95..1.05 x");
 });
 
 test("a cell that several goals need is measured once", () => {
@@ -93,6 +130,12 @@ test("each relation holds on its own side of the bound only", () => {
     [false, false, true],
     [false, true, true],
   ]);
+  const within = { sign: "within", least: 0.9, most: 1.1 } as const;
+  assert.equal(
+    [0.8, 0.9, 1, 1.1, 1.2, Number.NaN].map((figure) => holds(within, figure)),
+    [false, true, true, true, false, false],
+  );
+  assert.equal([wantedText(null), wantedText({ sign: ">=", value: 1.2 })], ["-", ">= 1.2 x"]);
 });
 
 test.run();
