@@ -42,9 +42,11 @@ import { SINK_HITS, SINK_STRIDE, STRESS_CHECKS, STRESS_ERRORS, STRESS_SLOTS_AT }
 import { STRESS_GRAVE, STRESS_SLOT_BYTES, STRESS_TASKS, TASK_FALLBACKS } from "../layout";
 import { SINK_KIND, HANDLER_EMIT, TASK_MISSED_RING_FULL, TASK_RETRIES } from "../layout";
 import { TASK_RETURN_ENTRIES, TASK_RETURN_PENDING, TASK_SIGNALS, TASK_TRIGGERS } from "../layout";
+import { FAULT_SIGNAL, TASK_PENDING, TASK_SENT } from "../layout";
 import { cas32, store32 } from "../atomics";
 import { cpu_begin_batch, cpu_slept, this_cpu } from "../cpu";
 import { raise_slow, this_engine } from "../uprobe/fault";
+import { signal_send } from "../uprobe/signal";
 import { readers_offline, readers_online, readers_quiescent } from "../uprobe/readers";
 import { TASK_SITE0, TASK_SITES } from "../uprobe/task";
 import { task_destroy } from "../uprobe/utask";
@@ -145,15 +147,28 @@ function add_counters(grave: usize, task: usize, first: i32, last: i32): void {
   }
 }
 
+/** C16: what was sent has been delivered, or is pending. Nobody sends to the task any more. */
+export function check_signals(task: usize): void {
+  const settled = load<i64>(task, TASK_SIGNALS) + <i64>popcnt(load<u32>(task, TASK_PENDING));
+  if (load<i64>(task, TASK_SENT) != settled) raise_slow(FAULT_SIGNAL);
+}
+
 /** The task ends here; its counters are added to the member's. */
 export function bury(member: usize, task: usize): void {
+  check_signals(task);
   const grave = <usize>load<u32>(member, STRESS_GRAVE);
   add_counters(grave, task, TASK_TRIGGERS, TASK_FALLBACKS);
   add_counters(grave, task, TASK_RETRIES, TASK_MISSED_RING_FULL);
   add_counters(grave, task, TASK_RETURN_ENTRIES, TASK_SIGNALS);
+  add_counters(grave, task, TASK_SENT, TASK_SENT);
   const pending = load<i32>(grave, TASK_RETURN_PENDING) + load<i32>(task, TASK_RETURN_PENDING);
   store<i32>(grave, pending, TASK_RETURN_PENDING);
   task_destroy(this_table(), task);
+}
+
+/** A signal to the slot's task, whoever has it. */
+export function send_signal(member: usize, slot: usize): void {
+  signal_send(<usize>load<u32>(slot, SLOT_TASK), <i32>(draw(member) & 31));
 }
 
 // -- Calls ---------------------------------------------------------------------------------------
@@ -276,6 +291,7 @@ export function leave_once(task: usize): void {
 /** `n` steps of tasks, each for a slice. Ends early if the CPU slept; returns the steps done. */
 export function stress_calls(member: usize, n: i32): i32 {
   const area = area_of(member);
+  const tasks = load<i32>(area, STRESS_TASKS);
   cpu_begin_batch();
   let done = 0;
   while (done < n && !cpu_slept()) {
@@ -284,6 +300,8 @@ export function stress_calls(member: usize, n: i32): i32 {
       done++;
       continue;
     }
+    // To whoever: the signal may come in the midst of a step on another CPU.
+    if ((draw(member) & 3) == 0) send_signal(member, slot_at(area, below(member, tasks)));
     done += run_slot(member, slot, min(n - done, 1 + below(member, SLICE)));
     put_slot(slot);
   }

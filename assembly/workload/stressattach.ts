@@ -42,7 +42,8 @@ import {
   draw,
   FUNCTION_BYTES,
 } from "./stress";
-import { given, MAIN_VADDR, MEMBER_LINKS, own_pid, slot_at, SLOT_TASK, this_table } from "./stress";
+import { given, MAIN_VADDR, MEMBER_LINKS, own_pid, slot_at, SLOT_TASK } from "./stress";
+import { send_signal, this_table } from "./stress";
 
 const LINKS = 5;
 const PROBES = 10;
@@ -242,10 +243,13 @@ function link_at(member: usize, i: i32): usize {
 
 /** `n` links drawn and attached or detached. Ends early if the CPU slept; returns how many. */
 export function stress_attaches(member: usize, n: i32): i32 {
+  const area = area_of(member);
+  const tasks = load<i32>(area, STRESS_TASKS);
   cpu_begin_batch();
   let i = 0;
   while (i < n && !cpu_slept()) {
     i++;
+    send_signal(member, slot_at(area, below(member, tasks)));
     const link = link_at(member, below(member, LINKS));
     if (load<i32>(link, LINK_COUNT) != 0 && load<i32>(link, LINK_DEAD) == 0) {
       detach(member, link);

@@ -30,6 +30,7 @@ import { sink_create, sink_destroy } from "../uprobe/sink";
 import { task_create, task_set_stack } from "../uprobe/task";
 import { task_destroy } from "../uprobe/utask";
 import { AREA_CONSUMERS, AREA_INODE, AREA_SITES, AREA_WATCHED, bury, DEPTH_MOST } from "./stress";
+import { check_signals } from "./stress";
 import {
   draw,
   FUNCTION_BYTES,
@@ -169,8 +170,11 @@ export function stress_destroy(area: usize): void {
   const arena = this_arena();
   const table = this_table();
   const tasks = load<i32>(area, STRESS_TASKS);
-  for (let i = 0; i < tasks; i++)
-    task_destroy(table, <usize>load<u32>(slot_at(area, i), SLOT_TASK));
+  for (let i = 0; i < tasks; i++) {
+    const task = <usize>load<u32>(slot_at(area, i), SLOT_TASK);
+    check_signals(task);
+    task_destroy(table, task);
+  }
   const watched = load<i32>(area, AREA_WATCHED);
   const inode = <usize>load<u32>(area, AREA_INODE);
   const consumers = <usize>load<u32>(area, AREA_CONSUMERS);

@@ -25,13 +25,15 @@ import {
   MEMBER_MAPS,
   MEMBER_NUMBER,
 } from "./stress";
-import { MEMBER_SCRATCH, own_pid, this_table } from "./stress";
+import { MAIN_VADDR, MEMBER_SCRATCH, own_pid, this_table } from "./stress";
 
 /** Maps of one member. */
 export const MAPS = 10;
 const MAP_BYTES = 16;
-/** Where the first one is; each has a place of its own. */
-const MAPS_VADDR: u32 = 0x2000_0000;
+/** Each has a place of its own: every second one below what is always mapped, so that the entries
+ *  of that move when it comes and goes. */
+const MAPS_VADDR: u32 = 0x0800_0000;
+const MAPS_VADDR_2: u32 = 0x2000_0000;
 const PLACE_BYTES: u32 = 0x1_0000;
 
 /** The member's consumer of one function, its sink, the function. */
@@ -52,7 +54,8 @@ function set_mapped(member: usize, i: i32, sites: i32): void {
   store<i32>(mapped, sites);
 }
 function vaddr_of(member: usize, i: i32): u32 {
-  return MAPS_VADDR + <u32>(load<i32>(member, MEMBER_NUMBER) * MAPS + i) * PLACE_BYTES;
+  const place = <u32>(load<i32>(member, MEMBER_NUMBER) * MAPS + i);
+  return ((i & 1) == 0 ? MAPS_VADDR : MAPS_VADDR_2) + place * PLACE_BYTES;
 }
 
 // A session at a function, for the member's own tasks.
@@ -97,6 +100,12 @@ function unmap(member: usize, i: i32): void {
   set_mapped(member, i, 0);
 }
 
+/** The member's consumer is there; now and then it is another one. */
+export function ensure_watch(member: usize): bool {
+  if ((draw(member) & 15) == 0) unwatch(member);
+  return load<u32>(member, MEMBER_CONSUMER) != 0 || watch(member);
+}
+
 // What the member's sink was given on this CPU since `before`.
 function since(member: usize, before: i64): i64 {
   return given(<usize>load<u32>(member, MEMBER_SINK), this_cpu()) - before;
@@ -121,6 +130,22 @@ function check_map(member: usize, i: i32, first: i32, sites: i32, mid_call: bool
   // Where the instruction is the return, the call is over.
   if (since(member, before) != 4) leave_once(task);
   check(member, since(member, before) == 4, FAULT_LOST_HIT);
+  bury(member, task);
+}
+
+/** What a task of the member's calls in a copy of the stress's address space is seen, too (C12). */
+export function check_copy(member: usize, mm: usize): void {
+  if (!ensure_watch(member)) return;
+  const sites = load<i32>(area_of(member), AREA_SITES);
+  const arena = table_arena(this_table());
+  const task = task_create(arena, mm, own_pid(member), MAIN_VADDR, FUNCTION_BYTES, sites, 1);
+  if (task == 0) {
+    count(member, STRESS_ERRORS, 1);
+    return;
+  }
+  const before = given(<usize>load<u32>(member, MEMBER_SINK), this_cpu());
+  trigger_call(task, MAIN_VADDR + <u32>(load<i32>(member, MEMBER_WATCHES) * FUNCTION_BYTES));
+  check(member, since(member, before) == 2, FAULT_LOST_HIT);
   bury(member, task);
 }
 
@@ -149,8 +174,7 @@ export function stress_maps(member: usize, n: i32): i32 {
   let done = 0;
   while (done < n && !cpu_slept()) {
     done++;
-    if ((draw(member) & 15) == 0) unwatch(member);
-    if (load<u32>(member, MEMBER_CONSUMER) == 0 && !watch(member)) continue;
+    if (!ensure_watch(member)) continue;
     const i = below(member, MAPS);
     if (is_mapped(member, i)) unmap(member, i);
     else map(member, i);

@@ -26,7 +26,7 @@ const GUEST_MS = 2;
 const HITTER_PID = 7;
 const ROAMER_PID = 8;
 /** Registrations the housekeeper does between two looks at the tree. */
-const CHURN_STEPS = 50;
+const CHURN_STEPS = 200;
 /** Addresses the file is mapped at: registration has to patch several mappings. */
 const MAPPINGS = 3;
 /** Where it is mapped for moments: below the others, so that their entries move. */

@@ -1,45 +1,8 @@
 // What `torture probes` counts, over all rounds, and how it is printed: uprobe-stress' names.
 
 import * as abi from "../../engine/abi.js";
-import type { EngineMemory, HitCounts } from "../../engine/memory.js";
-import { identityGap } from "../../engine/memory.js";
-
-/** Why a return that was wanted was not seen. */
-export const RETURN_CAUSES = [
-  ["depth", abi.TASK_RETURN_DEPTH],
-  ["memory", abi.TASK_RETURN_MEMORY],
-  ["longjmp", abi.TASK_RETURN_LONGJMP],
-  ["gone", abi.TASK_RETURN_GONE],
-  ["no-consumer", abi.TASK_RETURN_NO_CONSUMER],
-  ["ring-full", abi.TASK_RETURN_RING_FULL],
-] as const;
-
-/** Terms of the identity of returns, of one task or summed. */
-export interface ReturnCounts {
-  entries: number;
-  returns: number;
-  filtered: number;
-  pending: number;
-  missed: Record<string, number>;
-}
-
-export function returnsOf(memory: EngineMemory, task: number): ReturnCounts {
-  return {
-    entries: memory.load64(task + abi.TASK_RETURN_ENTRIES),
-    returns: memory.load64(task + abi.TASK_RETURNS),
-    filtered: memory.load64(task + abi.TASK_RETURN_FILTERED),
-    pending: memory.load(task + abi.TASK_RETURN_PENDING),
-    missed: Object.fromEntries(
-      RETURN_CAUSES.map(([cause, offset]) => [cause, memory.load64(task + offset)]),
-    ),
-  };
-}
-
-/** entries minus all that became of them: 0, or the identity is broken. */
-export function returnGap(c: ReturnCounts): number {
-  const missed = Object.values(c.missed).reduce((a, b) => a + b, 0);
-  return c.entries - c.returns - c.filtered - c.pending - missed;
-}
+import type { EngineMemory, HitCounts, ReturnCounts } from "../../engine/memory.js";
+import { identityGap, returnGap } from "../../engine/memory.js";
 
 /** What is wrong with the counts of a task, or of several, as failures. */
 export function identityLines(what: string, hits: HitCounts, returns?: ReturnCounts): string[] {
@@ -70,6 +33,8 @@ export interface Totals {
   maps: number;
   forks: number;
   steps: number;
+  sent: number;
+  delivered: number;
 }
 
 export function noTotals(): Totals {
@@ -80,7 +45,7 @@ export function noTotals(): Totals {
     hits: 0,
     restarts: 0,
     returns: 0,
-    missed: Object.fromEntries(RETURN_CAUSES.map(([cause]) => [cause, 0])),
+    missed: {},
     registered: 0,
     unregistered: 0,
     checks: 0,
@@ -90,6 +55,8 @@ export function noTotals(): Totals {
     maps: 0,
     forks: 0,
     steps: 0,
+    sent: 0,
+    delivered: 0,
   };
 }
 
@@ -99,12 +66,15 @@ export function addTask(totals: Totals, memory: EngineMemory, task: number): voi
   totals.calls += hits.triggers;
   totals.hits += hits.handled;
   totals.restarts += hits.restarts;
-  const { returns, missed } = returnsOf(memory, task);
+  const { returns, missed } = memory.returns(task);
   totals.returns += returns;
   for (const [cause, n] of Object.entries(missed)) {
     totals.missed[cause] = (totals.missed[cause] ?? 0) + n;
   }
-  totals.steps += memory.load64(task + abi.TASK_STEPS);
+  const { steps, signals } = memory.steps(task);
+  totals.steps += steps;
+  totals.delivered += signals;
+  totals.sent += memory.load64(task + abi.TASK_SENT);
 }
 
 /** uprobe-stress' report, and what it does not count. */
@@ -119,5 +89,6 @@ export function statsLines(t: Totals): string[] {
     `ATTACHED LINKS: ${t.links}  UPROBES: ${t.uprobes}  URETPROBES: ${t.uretprobes}`,
     `MMAP CALLS: ${t.maps}`,
     `FORKS CALLS: ${t.forks}`,
+    `SIGNALS: ${t.sent}  DELIVERED: ${t.delivered}`,
   ];
 }

@@ -36,11 +36,18 @@ function pick<T>(from: readonly T[], i: number): T {
   return from[index] as T;
 }
 
+/** The newest, the oldest, the next newest ...: a run that ends early has had them both. */
+function fromBothEnds(at: number): number {
+  const into = Math.floor(at / 2);
+  return at % 2 === 0 ? PLAYED.length - 1 - into : into;
+}
+
 /** The `round`-th round: both parts of a preset, then the next preset. */
 export function planOf(round: number, seed: number): RoundPlan {
   const pair = Math.floor(round / 2);
   const cycle = Math.floor(pair / PLAYED.length);
-  const index = pair % PLAYED.length;
+  const at = pair % PLAYED.length;
+  const index = cycle % 2 === 0 ? at : fromBothEnds(at);
   const turn = index + cycle;
   return {
     preset: pick(PLAYED, index),

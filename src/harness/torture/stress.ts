@@ -6,7 +6,8 @@
 //             for one task or all, some for so many hits only
 //   mapper    maps and unmaps parts of the file, and calls what is there
 //   forker    forks tasks in the midst of their calls; the children go on, and end
-// The housekeeper plays those parts that no CPU does, and checks the tree in between.
+// The housekeeper plays those parts that no CPU does, attaches in any case, and checks the tree in
+// between.
 //
 // The oracle is one task whose every call is watched by consumers that are there throughout: all
 // are handled, and entries = returns + missed, by cause, + pending. Of all tasks the identities are
@@ -15,7 +16,7 @@
 import * as abi from "../../engine/abi.js";
 import { sumHits } from "../../engine/memory.js";
 import type { Job, Runner } from "../../engine/runner.js";
-import { addTask, identityLines, returnsOf, type Totals } from "./counts.js";
+import { addTask, identityLines, type Totals } from "./counts.js";
 import { optionsOf, type RoundPlan } from "./plan.js";
 import { faultLines, runWatched, type TortureContext } from "./run.js";
 
@@ -32,10 +33,10 @@ const ENTRIES = {
   mapper: "stress_maps",
   forker: "stress_forks",
 } as const;
-/** What the housekeeper does of each in a row, where no CPU does it. */
+/** What the housekeeper does of each in a row. */
 const STEPS: Record<Role, readonly [part: number, steps: number]> = {
   caller: [abi.STRESS_CALLS, 500],
-  attacher: [abi.STRESS_ATTACHES, 3],
+  attacher: [abi.STRESS_ATTACHES, 6],
   mapper: [abi.STRESS_MAPS, 10],
   forker: [abi.STRESS_FORKS, 10],
 };
@@ -90,7 +91,8 @@ export async function stressRound(
   const counted = (offset: number) =>
     round.members.reduce((sum, member) => sum + memory.load(member + offset), 0);
   const called = () => sumHits(round.tasks.map((task) => memory.task(task))).triggers;
-  const idle = (Object.keys(ENTRIES) as Role[]).filter((role) => !roles.includes(role));
+  const all = Object.keys(ENTRIES) as Role[];
+  const own = all.filter((role) => role === "attacher" || !roles.includes(role));
   const busy = () =>
     called() > 0 &&
     [abi.STRESS_DETACHED, abi.STRESS_MMAPS, abi.STRESS_FORKED].every((at) => counted(at) > 0);
@@ -98,7 +100,7 @@ export async function stressRound(
     everybody: busy,
     meanwhile: async (ended) => {
       while (!ended()) {
-        for (const role of idle) await runner.command(abi.OP_STRESS, round.own, ...STEPS[role]);
+        for (const role of own) await runner.command(abi.OP_STRESS, round.own, ...STEPS[role]);
         await runner.command(abi.OP_CHECK_TREE);
       }
     },
@@ -133,11 +135,11 @@ function countedLines(context: TortureContext, round: Round, totals: Totals): st
   for (const [i, task] of [...round.tasks, ...graves].entries()) {
     addTask(totals, memory, task);
     const what = i < round.tasks.length ? `task ${i}` : "those that ended";
-    failures.push(...identityLines(what, memory.task(task), returnsOf(memory, task)));
+    failures.push(...identityLines(what, memory.task(task), memory.returns(task)));
   }
   const watched = round.tasks[0] ?? 0;
   const hits = memory.task(watched);
-  const returns = returnsOf(memory, watched);
+  const returns = memory.returns(watched);
   const expect = (ok: boolean, line: string) => {
     if (!ok) failures.push(`the watched task: ${line}`);
   };
@@ -145,7 +147,7 @@ function countedLines(context: TortureContext, round: Round, totals: Totals): st
   expect(lost === 0, `${lost} of ${hits.triggers} calls missed`);
   const unseen = hits.triggers - returns.entries;
   expect(unseen === 0, `${unseen} of ${hits.triggers} calls had no return probe`);
-  for (const cause of ["memory", "gone", "no-consumer", "ring-full"]) {
+  for (const cause of ["memory", "gone", "no-consumer", "ring-full"] as const) {
     expect(returns.missed[cause] === 0, `${returns.missed[cause]} returns missed by "${cause}"`);
   }
   expect(returns.filtered === 0, `${returns.filtered} returns filtered`);
