@@ -74,6 +74,11 @@ export function add32(p: usize, v: i32): i32 {
 }
 // @ts-ignore: decorator
 @inline
+export function add16(p: usize, v: i32): i32 {
+  return <i32>atomic.add<u16>(p, <u16>v);
+}
+// @ts-ignore: decorator
+@inline
 export function add64(p: usize, v: i64): i64 {
   return atomic.add<i64>(p, v);
 }
@@ -102,6 +107,13 @@ export function xchg16(p: usize, v: i32): i32 {
 @inline
 export function cas32(p: usize, expected: i32, desired: i32): i32 {
   return atomic.cmpxchg<i32>(p, expected, desired);
+}
+
+/** The same for a byte. */
+// @ts-ignore: decorator
+@inline
+export function cas8(p: usize, expected: i32, desired: i32): i32 {
+  return <i32>atomic.cmpxchg<u8>(p, <u8>expected, <u8>desired);
 }
 
 /**

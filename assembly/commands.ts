@@ -28,8 +28,9 @@ export const OP_TASK_DESTROY = 11;
 /** sink_create(kind, size, clock) -> sink. sink_destroy(sink) -> 0. */
 export const OP_SINK_CREATE = 12;
 export const OP_SINK_DESTROY = 13;
-/** register(inode, offset, sink, filter_task, filter_mm, limit, cookie, kind, return_sink) ->
- *  consumer; kind: CONSUMER_, 0 for ENTRY; return_sink: 0 for the same. */
+/** register(inode, offset, sink, filter_task, filter_mm, limit, cookie, kind, return_sink, ref_ctr)
+ *  -> consumer; kind: CONSUMER_, 0 for ENTRY; return_sink: 0 for the same; ref_ctr: offset of the
+ *  probe's 16-bit reference counter in the file, 0 for none. */
 export const OP_REGISTER = 14;
 /** register_many(inode, offset, stride, count, sink, kind) -> how many; stops at the first
  *  failure. */
@@ -62,6 +63,8 @@ export const BATCH_BYTES = 64;
 /** unregister_many(list, count) -> 0, or the first errno: consumers, one word each, with one grace
  *  period; the words become 0, or the errno of one that was not registered. */
 export const OP_UNREGISTER_MANY = 52;
+/** text_at(mm, vaddr) -> where the mapped byte lies in the engine's memory; EINVAL: not mapped. */
+export const OP_TEXT_AT = 53;
 /** signal_send(task, sig) -> 1: it is pending now; 0: it was already; EINVAL: not in 0..31. */
 export const OP_SIGNAL_SEND = 60;
 

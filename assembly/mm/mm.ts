@@ -11,6 +11,7 @@
 //       84      4  has_uprobes (MMF_HAS_UPROBES)
 //       88      4  breakpoints by address (uprobe/breakpoints.ts), its bytes at +8; 0: none
 //       96      4  XOL area (uprobe/xol.ts), XOL_BYTES of it; 0: none yet
+//      100      8  reference counters that are raised here (uprobe/ref_ctr.ts): first entry, lock
 //      128      4  sighand: siglock (uprobe/signal.ts), on a line of its own
 // vma (a mapping of a file; its text is a private copy, as after the kernel's copy on write)
 //        0      8  start, end: addresses [start, end)
@@ -54,6 +55,10 @@ const MM_ARENA = 80;
 const MM_HAS_UPROBES = 84;
 export const MM_BREAKPOINTS = 88;
 const BREAKPOINTS_BYTES = 8;
+export const MM_REF_CTRS = 100;
+export const MM_REF_CTR_LOCK = 104;
+/** Bytes of an entry, whose first word is the next one. */
+export const REF_CTR_BYTES = 64;
 export const XOL_BYTES = XOL_PAGE + XOL_AREA_BYTES;
 const MM_SIGLOCK = 128;
 const MM_BYTES = 256;
@@ -89,6 +94,7 @@ export function mm_create(arena: usize, maps_max: i32): usize {
   }
   rwsem_init(mm + MMAP_LOCK);
   seqcount_init(mm + MM_LOCK_SEQ);
+  qspin_init(mm + MM_REF_CTR_LOCK);
   refcount_set(mm + MM_USERS, 1);
   qspin_init(mm + MM_SIGLOCK);
   store<i32>(mm, maps_max, MAP_MAX);
@@ -127,8 +133,19 @@ export function mm_put(mm: usize): void {
   const breakpoints = <usize>load32(mm + MM_BREAKPOINTS);
   // plain: its size never changes.
   if (breakpoints != 0) arena_free(arena, breakpoints, load<i32>(breakpoints, BREAKPOINTS_BYTES));
+  free_ref_ctrs(arena, mm);
   arena_free(arena, <usize>load32(mm + MM_XOL_AREA), XOL_BYTES);
   arena_free(arena, mm, MM_BYTES);
+}
+
+// plain: nobody else has the address space any more.
+function free_ref_ctrs(arena: usize, mm: usize): void {
+  let entry = load<u32>(mm, MM_REF_CTRS);
+  while (entry != 0) {
+    const next = load<u32>(<usize>entry);
+    arena_free(arena, <usize>entry, REF_CTR_BYTES);
+    entry = next;
+  }
 }
 
 // @ts-ignore: decorator
@@ -172,6 +189,15 @@ function map_index(mm: usize, vaddr: u32): i32 {
     else low = middle + 1;
   }
   return low;
+}
+
+/** How many mappings there are, and the VMA of one, in the order of addresses. mmap_lock held. */
+export function mm_map_count(mm: usize): i32 {
+  return load<i32>(mm, MAP_COUNT);
+}
+export function mm_vma(mm: usize, index: i32): usize {
+  const map = <usize>load<u32>(mm, MM_MAPS) + <usize>(index * MAP_BYTES);
+  return <usize>load<u32>(map, MAP_VMA);
 }
 
 /** vma_lookup: the VMA that holds `vaddr`, or 0. mmap_lock held. */

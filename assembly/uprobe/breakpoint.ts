@@ -2,11 +2,11 @@
 //
 // The byte is accessed atomically by all sides: running tasks fetch it, registration sets and
 // clears it under mmap_lock held for writing, a handler's removal clears it under mmap_lock held
-// for reading (two such removals store the same byte).
+// for reading (of two such removals, one finds it).
 
-import { EEXIST, INSN_TRAP, LOOKUP_PER_THREAD } from "../layout";
+import { EEXIST, ENOMEM, INSN_TRAP, LOOKUP_PER_THREAD } from "../layout";
 import { TABLE_HASH, TABLE_MASK } from "../layout";
-import { load32, load8, store32, store8 } from "../atomics";
+import { cas8, load32, load8, store32, store8 } from "../atomics";
 import { INODE_DATA } from "../mm/inode";
 import { mm_set_has_uprobes, mmap_region, mmap_write_lock, mmap_write_unlock } from "../mm/mm";
 import { munmap_region, vaddr_to_offset, vma_lookup } from "../mm/mm";
@@ -15,6 +15,7 @@ import { mutex_lock, mutex_unlock } from "../sync/mutex";
 import { down_write, up_write } from "../sync/rwsem";
 import { filter_chain, sole_counter } from "./consumer";
 import { add_breakpoint, del_breakpoint, set_place_count } from "./breakpoints";
+import { ref_ctr_mmap, ref_ctr_munmap, update_ref_ctr } from "./ref_ctr";
 import { analyze_insn } from "./step";
 import { CONSUMER_RWSEM, FLAGS, INSN, mmap_mutex, put_uprobe, table_strategy } from "./table";
 import { first_at_or_after, treelock_read, treeunlock_read, try_get_uprobe } from "./table";
@@ -72,12 +73,13 @@ function has_hash(table: usize): bool {
   return (table_strategy(table) & TABLE_MASK) == TABLE_HASH;
 }
 
-/** install_breakpoint: mmap_lock held for writing. */
+/** install_breakpoint: mmap_lock held for writing. ENOMEM: it has a reference counter to note. */
 export function install_breakpoint(table: usize, u: usize, vma: usize, vaddr: u32): i32 {
   const rc = prepare_uprobe(u);
   if (rc != 0) return rc;
   // plain: the VMA's fields, under mmap_lock.
   const mm = <usize>load<u32>(vma, VM_MM);
+  if (!is_trap_at(vma, vaddr) && !update_ref_ctr(mm, u, 1)) return ENOMEM;
   mm_set_has_uprobes(mm);
   // plain: written before COPY_INSN, which prepare_uprobe saw or set.
   if (has_hash(table)) add_breakpoint(table, mm, vaddr, u, sole_counter(u, <i32>load<u8>(u, INSN)));
@@ -106,7 +108,9 @@ export function restore_insn(u: usize, vma: usize, vaddr: u32): void {
   // Never installed anywhere: what is there is the program's own.
   if ((load32(u + FLAGS) & COPY_INSN) == 0) return;
   // plain: written before COPY_INSN, which was set before the breakpoint was.
-  store8(text_ptr(vma, vaddr), <i32>load<u8>(u, INSN));
+  const there = cas8(text_ptr(vma, vaddr), INSN_TRAP, <i32>load<u8>(u, INSN));
+  // plain: the VMA's fields, under mmap_lock.
+  if (there == INSN_TRAP) update_ref_ctr(<usize>load<u32>(vma, VM_MM), u, -1);
 }
 
 /** is_trap_at_addr; mmap_lock held. */
@@ -164,7 +168,11 @@ export function vm_mmap(
 ): i32 {
   mmap_write_lock(mm);
   const rc = mmap_region(mm, inode, vaddr, length, pgoff, out);
-  if (rc == 0) uprobe_mmap(table, <usize>load<u32>(out)); // plain: just written by this CPU
+  const vma = <usize>load<u32>(out); // plain: just written by this CPU
+  if (rc == 0) {
+    ref_ctr_mmap(mm, vma);
+    uprobe_mmap(table, vma);
+  }
   mmap_write_unlock(mm);
   return rc;
 }
@@ -193,6 +201,7 @@ export function vm_munmap(table: usize, mm: usize, vaddr: u32): i32 {
   mmap_write_lock(mm);
   const vma = vma_lookup(mm, vaddr);
   const is_start = vma != 0 && vaddr_to_offset(vma, vaddr) == vma_first_offset(vma);
+  if (is_start) ref_ctr_munmap(mm, vma);
   if (is_start && has_hash(table)) uprobe_munmap(table, vma);
   if (is_start && has_thread_breakpoints(table)) {
     tasks_del_breakpoints(table, mm, vaddr, vaddr + <u32>(vma_length(vma) - 1));

@@ -15,13 +15,14 @@ import { mm_copy_maps, mm_create_like, mm_has_uprobes, mm_put, mm_set_has_uprobe
 import { mmap_write_lock, mmap_write_unlock } from "../mm/mm";
 import { down_read, up_read } from "../sync/rwsem";
 import { copy_breakpoints } from "./breakpoints";
+import { ref_ctr_fork } from "./ref_ctr";
 import { dup_mmap_sem } from "./table";
 
 // uprobe_dup_mmap: what the engine knows of the parent's breakpoints besides the bytes.
 function uprobe_dup_mmap(table: usize, parent: usize, child: usize): bool {
   if (!mm_has_uprobes(parent)) return true;
   mm_set_has_uprobes(child);
-  return copy_breakpoints(table, parent, child);
+  return ref_ctr_fork(parent, child) && copy_breakpoints(table, parent, child);
 }
 
 /** A copy of an address space. 0: the arena is full, and nothing is left behind. */

@@ -29,7 +29,7 @@ import { uprobes_reclaim } from "./reclaim";
 import { alloc_uprobe, CONSUMERS, delete_uprobe, dup_mmap_sem, find_uprobe } from "./table";
 import { has_unfreed, is_key, next_pass, put_uprobe, REGISTER_RWSEM } from "./table";
 import { table_is_deferring, table_strategy, UPROBE_INODE } from "./table";
-import { uprobe_is_active, uprobe_limit_reached, UPROBE_OFFSET } from "./table";
+import { uprobe_is_active, uprobe_limit_reached, UPROBE_OFFSET, UPROBE_REF_CTR } from "./table";
 
 // register_for_each_vma: `added` is the new consumer, or 0 when one was taken away.
 //
@@ -143,12 +143,32 @@ function register_in_sections(table: usize, u: usize, c: usize): i32 {
  * ENOMEM: the arena is. On an error nothing is left behind.
  */
 export function uprobe_register(table: usize, inode: usize, offset: i32, c: usize): i32 {
-  if (offset < 0 || offset >= load<i32>(inode, INODE_SIZE)) return EINVAL;
+  return uprobe_register_refctr(table, inode, offset, 0, c);
+}
+
+/**
+ * The same with a reference counter at `ref_ctr` in the file, 0: none. EINVAL as well: it is odd or
+ * outside the file, or the probe has another one.
+ */
+export function uprobe_register_refctr(
+  table: usize,
+  inode: usize,
+  offset: i32,
+  ref_ctr: i32,
+  c: usize,
+): i32 {
+  const size = load<i32>(inode, INODE_SIZE);
+  if (offset < 0 || offset >= size) return EINVAL;
+  if (ref_ctr != 0 && ((ref_ctr & 1) != 0 || ref_ctr < 0 || ref_ctr > size - 2)) return EINVAL;
   const deferring = table_is_deferring(table);
   let rc: i32;
   do {
-    const u = alloc_or_wait(table, inode, offset, 0);
+    const u = alloc_or_wait(table, inode, offset, ref_ctr);
     if (u == 0) return uprobe_limit_reached(table) ? ENOSPC : ENOMEM;
+    if (load<i32>(u, UPROBE_REF_CTR) != ref_ctr) {
+      put_uprobe(table, u);
+      return EINVAL;
+    }
     rc = deferring ? register_in_sections(table, u, c) : register_by_reference(table, u, c);
   } while (rc == EAGAIN);
   return rc;

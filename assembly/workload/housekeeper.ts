@@ -38,6 +38,7 @@ import {
   OP_STOP,
   OP_SYNCHRONIZE,
   OP_TASK_CREATE,
+  OP_TEXT_AT,
   OP_TASK_DESTROY,
   OP_TASK_FORK,
   OP_RETURNS_LEFT,
@@ -155,6 +156,7 @@ function execute(slot: usize): i32 {
   const a6 = load<u32>(a, 24);
   const a7 = load<u32>(a, 28);
   const a8 = load<u32>(a, 32);
+  const a9 = load<i32>(a, 36);
   switch (load<i32>(slot, SLOT_OP)) {
     case OP_NOP:
       return 0;
@@ -177,6 +179,11 @@ function execute(slot: usize): i32 {
       return vm_mmap(table, a0, a1, a2, <i32>a3, <i32>a4, slot + RING_SLOT_BYTES - 4);
     case OP_MM_FORK:
       return address_or(vm_fork(table, a0), ENOMEM);
+    case OP_TEXT_AT: {
+      // One byte is in one mapping, or in none.
+      const text = task_text(a0, a1, 1, 1);
+      return text != 0 ? <i32>text : EINVAL;
+    }
     case OP_MUNMAP:
       return vm_munmap(table, a0, a1);
     case OP_TASK_CREATE:
@@ -193,7 +200,7 @@ function execute(slot: usize): i32 {
       sink_destroy(a0);
       return 0;
     case OP_REGISTER:
-      return register_one(table, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5, <i32>a6, <i32>a7, a8);
+      return register_one(table, a0, <i32>a1, a2, <i32>a3, a4, <i32>a5, <i32>a6, <i32>a7, a8, a9);
     case OP_REGISTER_MANY:
       return register_many(table, a0, <i32>a1, <i32>a2, <i32>a3, a4, <i32>a5);
     case OP_UNREGISTER:

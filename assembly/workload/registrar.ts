@@ -17,7 +17,7 @@ import {
   consumer_kill,
 } from "../uprobe/consumer";
 import { consumer_set_cookie, consumer_set_kind, consumer_uprobe } from "../uprobe/consumer";
-import { uprobe_register, uprobe_unregister_nosync } from "../uprobe/register";
+import { uprobe_register_refctr, uprobe_unregister_nosync } from "../uprobe/register";
 import { uprobe_unregister_sync } from "../uprobe/register";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
 
@@ -38,6 +38,7 @@ export function register_one(
   cookie: i32,
   kind: i32,
   return_sink: usize,
+  ref_ctr: i32,
 ): i32 {
   if (kind == 0) kind = CONSUMER_ENTRY;
   if (return_sink == 0) return_sink = sink;
@@ -51,7 +52,7 @@ export function register_one(
   if (c == 0) return ENOMEM;
   consumer_set_cookie(c, cookie);
   consumer_set_kind(c, kind, return_sink);
-  const rc = uprobe_register(table, inode, offset, c);
+  const rc = uprobe_register_refctr(table, inode, offset, ref_ctr, c);
   if (rc == 0) return <i32>c;
   consumer_free(table, c);
   return rc;
@@ -68,7 +69,7 @@ export function register_many(
   kind: i32,
 ): i32 {
   for (let i = 0; i < count; i++) {
-    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0, 0, kind, 0);
+    const rc = register_one(table, inode, offset + i * stride, sink, 0, 0, 0, 0, kind, 0, 0);
     if (is_errno(rc)) return i == 0 ? rc : i;
   }
   return count;
@@ -139,6 +140,7 @@ function register_entry(table: usize, entry: usize): i32 {
     load<i32>(entry, 24),
     load<i32>(entry, 28),
     <usize>load<u32>(entry, 32),
+    load<i32>(entry, 36),
   );
 }
 

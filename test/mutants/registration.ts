@@ -6,6 +6,7 @@ const LIFETIMES = "test engine/lifetimes";
 const UNREGISTER = "test engine/unregister";
 const BATCH = "test engine/batch";
 const FORK = "test engine/fork";
+const REF_CTR = "test engine/ref-counter";
 
 export const mutants: readonly Mutant[] = [
   // C3
@@ -151,8 +152,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "fork-without-the-hash",
     file: "uprobe/fork.ts",
-    find: "  return copy_breakpoints(table, parent, child);\n",
-    replace: "  return mm_has_uprobes(child) || copy_breakpoints(table, parent, child);\n",
+    find: "  return ref_ctr_fork(parent, child) && copy_breakpoints(table, parent, child);\n",
+    replace:
+      "  if (!mm_has_uprobes(child)) return copy_breakpoints(table, parent, child);\n" +
+      "  return ref_ctr_fork(parent, child);\n",
     kills: FORK,
   },
   {
@@ -194,5 +197,71 @@ export const mutants: readonly Mutant[] = [
       "  up_read(u + REGISTER_RWSEM);\n  put_uprobe(",
     replace: "  unapply_uprobe_slow(u, mm, vaddr);\n  up_read(u + REGISTER_RWSEM);\n  put_uprobe(",
     kills: "test engine/late-hits",
+  },
+  // Reference counters
+  {
+    name: "ref-ctr-counts-a-breakpoint-that-is-there",
+    file: "uprobe/breakpoint.ts",
+    find: "  if (!is_trap_at(vma, vaddr) && !update_ref_ctr(mm, u, 1)) return ENOMEM;\n",
+    replace: "  if (!update_ref_ctr(mm, u, 1)) return ENOMEM;\n",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-counts-a-breakpoint-that-is-gone",
+    file: "uprobe/breakpoint.ts",
+    find: "  if (there == INSN_TRAP) update_ref_ctr(",
+    replace: "  if (there != 0) update_ref_ctr(",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-not-lowered-by-munmap",
+    file: "uprobe/breakpoint.ts",
+    find: "  if (is_start) ref_ctr_munmap(mm, vma);\n",
+    replace: "",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-not-raised-by-mmap",
+    file: "uprobe/breakpoint.ts",
+    find: "    ref_ctr_mmap(mm, vma);\n",
+    replace: "",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-raised-after-the-breakpoints",
+    file: "uprobe/breakpoint.ts",
+    find: "    ref_ctr_mmap(mm, vma);\n    uprobe_mmap(table, vma);\n",
+    replace: "    uprobe_mmap(table, vma);\n    ref_ctr_mmap(mm, vma);\n",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-of-the-first-mapping-only",
+    file: "uprobe/ref_ctr.ts",
+    find: "    if (at != 0) update_word(at, by);\n",
+    replace: "    if (at == 0) continue;\n    update_word(at, by);\n    return;\n",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-below-zero",
+    file: "uprobe/ref_ctr.ts",
+    find: "  if (by >= 0 || before + by >= 0) return;\n",
+    replace: "  if (by >= 0 || before >= 0) return;\n",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-of-another-probe-is-taken",
+    file: "uprobe/register.ts",
+    find: "    if (load<i32>(u, UPROBE_REF_CTR) != ref_ctr) {\n",
+    replace: "    if (load<i32>(u, UPROBE_REF_CTR) < 0) {\n",
+    kills: REF_CTR,
+  },
+  {
+    name: "ref-ctr-not-known-to-the-child",
+    file: "uprobe/fork.ts",
+    find: "  return ref_ctr_fork(parent, child) && copy_breakpoints(table, parent, child);\n",
+    replace:
+      "  if (!mm_has_uprobes(child)) return ref_ctr_fork(parent, child);\n" +
+      "  return copy_breakpoints(table, parent, child);\n",
+    kills: REF_CTR,
   },
 ];
