@@ -31,11 +31,12 @@ class Forks extends Probes {
     return this.op(abi.OP_MM_FORK, mm);
   }
 
-  /** What comes of a call, and whether its lookup needed mmap_lock. */
+  /** What comes of a call, and whether its lookup fell back to mmap_lock (new tasks' own do). */
   hit(vaddr: number, mm: number): { handled: boolean; locked: boolean } {
     const task = this.ok(abi.OP_TASK_CREATE, mm, 1, vaddr, 16, 1, 1);
     const counts = this.trigger(task, 1, entryOf(this.preset, "trigger"));
-    const locked = this.memory.load64(task + abi.TASK_FALLBACKS) > 0;
+    const own = (strategyOf(this.preset) & abi.LOOKUP_PER_THREAD) !== 0;
+    const locked = !own && this.memory.load64(task + abi.TASK_FALLBACKS) > 0;
     this.ok(abi.OP_TASK_DESTROY, task);
     assert.equal(counts, all(counts.handled === 1 ? "handled" : "no-probe"));
     return { handled: counts.handled === 1, locked };
