@@ -78,6 +78,20 @@ export function srcu_read_lock_at(p: usize, counts: i32): i32 {
   return idx;
 }
 
+/**
+ * The same; what the unlock wants is stored at `idx_at`, behind the fence as all that was stored
+ * before: a plain store that follows publishes it.
+ */
+// @ts-ignore: decorator
+@inline
+export function srcu_read_lock_into(p: usize, counts: i32, idx_at: usize): void {
+  const idx = load32(p + IDX) & 1; // A
+  const at = this_cpu_ptr(counts) + <usize>(idx << 2);
+  store<i32>(at, load<i32>(at) + 1); // B
+  store<i32>(idx_at, idx); // plain: the caller's own
+  fence();
+}
+
 // @ts-ignore: decorator
 @inline
 export function srcu_read_unlock(p: usize, idx: i32): void {

@@ -118,6 +118,11 @@ export function rcu_is_online(): bool {
   return load32(this_cpu_ptr(PCPU_RCU) + MODE) != OFFLINE;
 }
 
+/** Whether this CPU is in a section of Tasks Trace. */
+export function rcu_is_reading(): bool {
+  return load<i32>(this_cpu_ptr(PCPU_RCU), NESTING) != 0;
+}
+
 /** A quiet moment: this CPU holds nothing that it read. QSBR lives on these. */
 // @ts-ignore: decorator
 @inline

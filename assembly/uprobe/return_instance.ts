@@ -39,7 +39,7 @@ import { RETURNS_MADE, RETURNS_MAX, RETURNS_SLAB } from "../layout";
 import { per_cpu_ptr, this_cpu_ptr } from "../cpu";
 import { arena_alloc } from "../mm/arena";
 import { poll_state_synchronize_rcu, start_poll_synchronize_rcu } from "../rcu/tasks_trace";
-import { rcu_is_online, rcu_quiescent, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
+import { rcu_is_reading, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
 import { this_engine } from "./fault";
 import { RETURN_STACK } from "./task";
 
@@ -58,6 +58,8 @@ const BULK_NEXT = 52;
 const FREE_NEXT = 56;
 const BULK_PERIOD = 60;
 export const RI_BYTES = RETURN_INSTANCE_BYTES;
+/** The state of an instance that is no call's: the timer never meets one (C21). */
+export const RI_UNUSED = 4;
 
 const FREE = 0;
 const OPEN = 4;
@@ -112,6 +114,7 @@ export function ri_alloc(): usize {
   }
   store<u32>(block, load<u32>(ri, FREE_NEXT), FREE);
   memory.fill(ri, 0, RI_BYTES);
+  store<i32>(ri, RI_UNUSED, RI_STATE);
   return ri;
 }
 
@@ -120,13 +123,14 @@ export function ri_alloc(): usize {
 @inline
 export function ri_free(ri: usize): void {
   const block = this_cpu_ptr(PCPU_RETURNS);
+  store<i32>(ri, RI_UNUSED, RI_STATE);
   store<u32>(ri, load<u32>(block, FREE), FREE_NEXT);
   store<u32>(block, <u32>ri, FREE);
 }
 
 /**
- * kfree_rcu: the lease timer may be looking at it; unlinked, and a locked operation since. Not in a
- * read section.
+ * kfree_rcu: the lease timer may be looking at it; unlinked, and a locked operation since. In a
+ * read section it never waits.
  */
 // @ts-ignore: decorator
 @inline
@@ -150,16 +154,24 @@ function close_bulk_slow(block: usize, bulk: usize): void {
   store<i32>(block, 0, OPEN_LENGTH);
   const closed = load<i32>(block, CLOSED) + BULK;
   store<i32>(block, closed, CLOSED);
-  if (closed > WAITING_MOST) wait_slow(block);
+  if (closed > WAITING_MOST && !rcu_is_reading()) wait_slow(block);
 }
 
-// So many wait that some CPU must be slow to say that it is quiet: this one, which is not in a
-// section here, says so and waits for the others.
+// So many wait that some CPU must be slow to say that it is quiet, or says nothing at all: it is
+// waited for as an updater waits. All closed bulks began their grace periods before, so that they
+// are free now. In a section (a longjmp is noticed in the hit of the next call) the next bulk does.
 function wait_slow(block: usize): void {
-  const rcu = this_engine() + HDR_RCU;
-  if (rcu_is_online()) rcu_quiescent(rcu);
-  if (load<u32>(block, FREE) == 0 && take_oldest(block)) return;
-  synchronize_rcu_tasks_trace(rcu);
+  synchronize_rcu_tasks_trace(this_engine() + HDR_RCU);
+  for (let bulk = <usize>load<u32>(block, OLDEST); bulk != 0;) {
+    const next = <usize>load<u32>(bulk, BULK_NEXT);
+    let last = bulk;
+    while (load<u32>(last, FREE_NEXT) != 0) last = <usize>load<u32>(last, FREE_NEXT);
+    store<u32>(last, load<u32>(block, FREE), FREE_NEXT);
+    store<u32>(block, <u32>bulk, FREE);
+    bulk = next;
+  }
+  store<u32>(block, 0, OLDEST);
+  store<i32>(block, 0, CLOSED);
 }
 
 /** The instance of the `depth`-th pending return, where they are an array; or 0. */

@@ -1,11 +1,12 @@
 // The lease timer: return probes that are pending for long hold a reference instead of a lease, so
 // that a call which never returns does not hold up grace periods (C19).
 //
-// Once a period it walks the pending returns of every task that has prepared one since the last
-// round, in a read section: instances are freed after a grace period, or reused only if no walk is
-// under way (C21, letters in uretprobe.ts). The housekeeper runs it; and so does whoever waits for
-// leases, since that may be the housekeeper. A round ends every lease that began before it: one
-// lasts at most a period, and what a round takes.
+// Once a period it walks the pending returns of every task, in a read section: instances are freed
+// after a grace period, or reused only if no walk is under way (C21, letters in uretprobe.ts). The
+// housekeeper runs it; and so does whoever waits for leases, since that may be the housekeeper. A
+// round ends every lease that began before it: one lasts at most a period, and what a round takes.
+// CPUs need not agree on the time, and it may jump: a round that seems further away than a period
+// is due, so that nobody waits for longer by his own clock. The price is a round too many.
 //
 // plain: `task`: under the mutex of the list of tasks. `HDR_*` never changes.
 
@@ -28,11 +29,10 @@ import { this_engine } from "./fault";
 import { has_leases, hprobe_expire } from "./hprobe";
 import { RI_NEXT } from "./return_instance";
 import { table_strategy, table_tasks, tasks_mutex, TIMER_BUSY, TIMER_NEXT } from "./table";
-import { RETURN_ARMED, RETURN_INSTANCES, RETURN_SEQ, TASK_NEXT } from "./task";
+import { RETURN_INSTANCES, RETURN_SEQ, TASK_NEXT } from "./task";
 
 // One task: in a read section, and with its sequence odd.
 function expire_leases(table: usize, task: usize): void {
-  store32(task + RETURN_ARMED, 0); // before G: see B in uretprobe.ts
   add32(task + RETURN_SEQ, 1); // F in uretprobe.ts
   fence();
   const domain = this_engine() + HDR_URET_SRCU;
@@ -50,35 +50,39 @@ function expire_leases(table: usize, task: usize): void {
 
 function round(table: usize): void {
   const rcu = this_engine() + HDR_RCU;
+  mutex_lock(tasks_mutex(table)); // before this CPU is online: nobody waits for one that sleeps
   const was_online = rcu_is_online();
   if (!was_online) rcu_online(rcu);
-  mutex_lock(tasks_mutex(table));
   let task = <usize>load<u32>(table_tasks(table)); // plain: under the mutex
   while (task != 0) {
-    if (load32(task + RETURN_ARMED) != 0) {
+    if (load32(task + RETURN_INSTANCES) != 0) {
       rcu_read_lock_trace();
       expire_leases(table, task);
       rcu_read_unlock_trace(rcu);
     }
     task = <usize>load<u32>(task, TASK_NEXT);
   }
-  mutex_unlock(tasks_mutex(table));
   if (!was_online) rcu_offline();
+  mutex_unlock(tasks_mutex(table));
+}
+
+// @ts-ignore: decorator
+@inline
+function period_ns(): i64 {
+  return <i64>load<i32>(this_engine(), HDR_LEASE_US) * 1000;
 }
 
 /** Nanoseconds until the next round is due; negative: there is never one. */
 export function ri_timer_due(table: usize): i64 {
   if (!has_leases(table_strategy(table))) return -1;
   const left = load64(table + TIMER_NEXT) - cpu_now();
-  return left < 0 ? 0 : left;
+  return left < 0 || left > period_ns() ? 0 : left;
 }
 
 /** A round, if one is due and nobody else is at it. Not in a read section. */
 export function ri_timer_run(table: usize): void {
-  if (!has_leases(table_strategy(table))) return;
-  if (load64(table + TIMER_NEXT) > cpu_now() || cas32(table + TIMER_BUSY, 0, 1) != 0) return;
-  const period = <i64>load<i32>(this_engine(), HDR_LEASE_US) * 1000;
-  store64(table + TIMER_NEXT, cpu_now() + period);
+  if (ri_timer_due(table) != 0 || cas32(table + TIMER_BUSY, 0, 1) != 0) return;
+  store64(table + TIMER_NEXT, cpu_now() + period_ns());
   round(table);
   store32(table + TIMER_BUSY, 0);
 }

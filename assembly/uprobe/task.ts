@@ -11,8 +11,8 @@
 //      140      4  utask: address of the XOL slot in use, or 0
 //      144      4  utask: signal_denied
 //      256     96  counters of return probes, steps and signals; ax
-//      384     32  return instances: list (read by the lease timer), how many, pool, sequence,
-//                  armed, stack of instances (RETURN_SECTION)
+//      384     32  return instances: list (read by the lease timer), how many, pool, sequence;
+//                  at 404 the stack of instances (RETURN_SECTION)
 //      448     16  what others write: thread flags (TIF_), pending signals, signals ever sent
 //      512     24  in the table's list of tasks; own breakpoints (LOOKUP_PER_THREAD)
 //      536     12  frame of the call it is in; a larger stack, its bytes
@@ -57,7 +57,6 @@ export const UTASK_COOKIE = 352;
 export const RETURN_INSTANCES = 384;
 export const RETURN_POOL_AT = 392;
 export const RETURN_SEQ = 396;
-export const RETURN_ARMED = 400;
 export const RETURN_STACK = 404;
 
 export const TASK_NEXT = 512;

@@ -4,29 +4,29 @@
 //   1  frames that a longjmp left behind are dropped: their stack pointers say so
 //   2  no more than RETURNS_MAX pending (C20); what does not fit is counted
 //   3  the address on the stack is swapped for TRAMPOLINE; a tail call finds that there already,
-//   and
-//      shares the original address of the call before it ("chained")
-//   4  the uprobe is kept alive until the return: by a reference, or by a lease (hprobe.ts)
-//   5  the instance is [A] published at the head of the task's list, and [B] the timer armed
+//      and shares the original address of the call before it ("chained")
+//   4  the uprobe is kept alive until the return: by a reference, or by a lease (hprobe.ts), whose
+//      fence [B] comes after all that the timer reads of the instance
+//   5  the instance is [A] published at the head of the task's list
 // Return (handle_trampoline), the breakpoint that every hijacked return meets:
 //   6  the task goes on at the original address; all instances of the chain are popped [C], their
 //      uprobes consumed [D] (a locked operation), their consumers run, the lease or reference ended
 //   7  and freed: after a grace period, or, with RETURN_POOL, reused at once if [E] no timer is
 //      walking (C21)
-// Timer (ri_timer.ts): raises the sequence [F] to odd, a fence, [G] follows the list.
+// Timer (ri_timer.ts): raises the sequence [F] to odd, a fence, [G] follows the list. Nobody arms
+// it: a round looks at every task's list, so that no lease is left to itself. Forbidden: what G
+// finds is not yet written (B before A, A before G).
 // Forbidden: an instance in the pool while a walk may stand on it. If E missed F, then the walk's G
 // came after D, so after C: it cannot find the instance. What E sees odd waits for a grace period,
 // and the walk is in a read section.
-// The timer armed: B is a plain store after A, unconditional as the kernel's mod_timer, and the
-// timer clears it before G. Forbidden: an instance on the list, and nobody armed: either B came
-// after the clearing, and the next round sees it; or before, and G, which is later, sees A.
 //
 // plain: `RI_*` as in return_instance.ts. `RETURN_*`, `TASK_*`, `UTASK_*`, and its stack (`sp`):
-// the executing task's own; RETURN_ARMED: B. `CONSUMER_*` never change once published. `HDR_*` is
-// read-only.
+// the executing task's own; A: see B. `MAGIC` of a uprobe that is held. `CONSUMER_*` never change
+// once published. `HDR_*` is read-only.
 
 import { CONSUMER_KIND, CONSUMER_ID, CONSUMER_NEXT, uretprobe_dispatcher } from "./consumer";
 import { CONSUMER_RETURN, CONSUMER_SESSION, FAULT_RETURN, HDR_ARENA, RETURN_MASK } from "../layout";
+import { FAULT_UPROBE_FREED, UPROBE_MAGIC } from "../layout";
 import {
   READERS_MASK,
   READERS_REFCOUNT,
@@ -42,7 +42,7 @@ import { load32, store32 } from "../atomics";
 import { arena_free } from "../mm/arena";
 import { down_read, up_read } from "../sync/rwsem";
 import { raise_slow, this_engine } from "./fault";
-import { has_leases, HPROBE_LEASED, HPROBE_STABLE, hprobe_consume } from "./hprobe";
+import { HPROBE_LEASED, HPROBE_STABLE, HPROBE_UNUSED, hprobe_consume } from "./hprobe";
 import { hprobe_finalize, hprobe_init_leased, hprobe_init_stable, hprobe_settle } from "./hprobe";
 import { readers_enter, readers_exit } from "./readers";
 import { ri_alloc, RI_BYTES, RI_CHAINED, RI_COOKIE, ri_free, ri_free_rcu } from "./return_instance";
@@ -50,8 +50,8 @@ import { RETURN_STACK_BYTES, RI_FUNC, RI_MORE, RI_NEXT, ri_of_stack } from "./re
 import { RI_ORIG, RI_SESSION } from "./return_instance";
 import { RI_STACK, RI_STATE, RI_UPROBE } from "./return_instance";
 import { RC_HANDLED, RC_LOST } from "./sink";
-import { CONSUMERS, get_uprobe, REGISTER_RWSEM, try_get_uprobe } from "./table";
-import { RETURN_ARMED, RETURN_INSTANCES, RETURN_POOL_AT, RETURN_SEQ, RETURN_STACK } from "./task";
+import { CONSUMERS, get_uprobe, MAGIC, REGISTER_RWSEM, try_get_uprobe } from "./table";
+import { RETURN_INSTANCES, RETURN_POOL_AT, RETURN_SEQ, RETURN_STACK } from "./task";
 import { UTASK_COOKIE, UTASK_VADDR } from "./task";
 
 /** In return_consumers' answer: there was a consumer to ask. */
@@ -109,6 +109,7 @@ function free_instance(strategy: i32, task: usize, ri: usize): void {
     ri_free(ri); // there is no timer
   } else if (kind == RETURN_POOL && (load32(task + RETURN_SEQ) & 1) == 0) {
     // E
+    store<i32>(ri, HPROBE_UNUSED, RI_STATE);
     store<u32>(ri, load<u32>(task, RETURN_POOL_AT), RI_NEXT);
     store<u32>(task, <u32>ri, RETURN_POOL_AT);
   } else {
@@ -253,8 +254,6 @@ export function prepare_uretprobe(
     } else {
       hprobe_init_stable(ri, try_get_uprobe(u) ? u : 0);
     }
-  } else {
-    hprobe_init_leased(strategy, ri, u);
   }
   store<i64>(sp, <i64>TRAMPOLINE);
   store<u32>(ri, <u32>load<i64>(task, TASK_IP), RI_FUNC);
@@ -263,13 +262,8 @@ export function prepare_uretprobe(
   store<i32>(ri, chained ? 1 : 0, RI_CHAINED);
   store<u32>(ri, <u32>newest, RI_NEXT);
   store<i32>(task, pending + 1, TASK_RETURN_PENDING);
-  if (has_leases(strategy)) {
-    // plain: [A] x86 keeps a store behind earlier ones; what the timer follows was written before
-    store<u32>(task, <u32>ri, RETURN_INSTANCES);
-    store<i32>(task, 1, RETURN_ARMED); // B
-  } else {
-    store<u32>(task, <u32>ri, RETURN_INSTANCES);
-  }
+  if ((strategy & RETURN_MASK) != RETURN_REFCOUNT) hprobe_init_leased(strategy, ri, u); // B
+  store<u32>(task, <u32>ri, RETURN_INSTANCES); // A
 }
 
 // The array of a RETURN_SECTION task is a stack: the newest instance is at the place of its depth.
@@ -360,16 +354,14 @@ export function handle_trampoline(strategy: i32, table: usize, task: usize): voi
 // @ts-ignore: decorator
 @inline
 function finish_instance(strategy: i32, table: usize, task: usize, ri: usize): void {
-  if (has_leases(strategy)) {
-    store<u32>(task, load<u32>(ri, RI_NEXT), RETURN_INSTANCES); // plain: [C], ordered by D
-  } else {
-    store<u32>(task, load<u32>(ri, RI_NEXT), RETURN_INSTANCES);
-  }
+  store<u32>(task, load<u32>(ri, RI_NEXT), RETURN_INSTANCES); // C, ordered by D
   store<i32>(task, load<i32>(task, TASK_RETURN_PENDING) - 1, TASK_RETURN_PENDING);
   store<u32>(task, load<u32>(ri, RI_FUNC), UTASK_VADDR);
   const state = hprobe_consume(strategy, ri); // D
   if (state == HPROBE_LEASED || state == HPROBE_STABLE) {
-    const rc = handle_uretprobe_chain(strategy, <usize>load<u32>(ri, RI_UPROBE), ri, task);
+    const u = <usize>load<u32>(ri, RI_UPROBE);
+    if (load<i32>(u, MAGIC) != UPROBE_MAGIC) raise_slow(FAULT_UPROBE_FREED);
+    const rc = handle_uretprobe_chain(strategy, u, ri, task);
     if ((rc & RC_HANDLED) != 0) count(task, TASK_RETURNS);
     else count_return_slow(task, rc);
   } else {

@@ -4,11 +4,14 @@
 // any more; `child`, `copy`, `stack`: nobody else's yet. `RI_*` as in return_instance.ts. `HDR_*`
 // never changes.
 
-import { HDR_ARENA, HDR_URET_SRCU, PCPU_URET_SRCU, RETURN_MASK, RETURN_SECTION } from "../layout";
+import { HDR_ARENA, HDR_RCU, HDR_URET_SRCU, PCPU_URET_SRCU, RETURN_MASK } from "../layout";
+import { RETURN_SECTION } from "../layout";
 import { TASK_BYTES, TASK_RETURN_ENTRIES } from "../layout";
 import { TASK_RETURN_PENDING, TASK_SP, TASK_TRIGGERS } from "../layout";
 import { arena_alloc, arena_free } from "../mm/arena";
 import { srcu_read_lock_at, srcu_read_unlock_at } from "../rcu/srcu";
+import { rcu_is_online, rcu_offline, rcu_online } from "../rcu/tasks_trace";
+import { rcu_read_lock_trace, rcu_read_unlock_trace } from "../rcu/tasks_trace";
 import { this_engine } from "./fault";
 import { has_leases, HPROBE_STABLE, hprobe_expire, hprobe_init_stable } from "./hprobe";
 import { ri_alloc, RI_CHAINED, RI_COOKIE, RI_FUNC, RI_MORE, RI_NEXT } from "./return_instance";
@@ -45,10 +48,15 @@ function copy_instance(strategy: i32, table: usize, ri: usize, copy: usize, delt
   store<i64>(copy, load<i64>(ri, RI_COOKIE), RI_COOKIE);
   let u: usize = 0;
   if (has_leases(strategy)) {
-    const domain = this_engine() + HDR_URET_SRCU;
-    const idx = srcu_read_lock_at(domain, PCPU_URET_SRCU);
+    const rcu = this_engine() + HDR_RCU;
+    const was_online = rcu_is_online();
+    if (!was_online) rcu_online(rcu);
+    rcu_read_lock_trace();
+    const idx = srcu_read_lock_at(this_engine() + HDR_URET_SRCU, PCPU_URET_SRCU);
     u = hprobe_expire(table, ri, true);
     srcu_read_unlock_at(idx, PCPU_URET_SRCU);
+    rcu_read_unlock_trace(rcu);
+    if (!was_online) rcu_offline();
   } else if (load<i32>(ri, RI_STATE) == HPROBE_STABLE) {
     // The parent, whose CPU this is, holds it.
     u = <usize>load<u32>(ri, RI_UPROBE);

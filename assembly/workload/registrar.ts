@@ -4,12 +4,13 @@
 // A list in the engine's memory is the host's, who has written it before it asks and reads it when
 // it has the answer.
 //
-// plain: `list`, `entry`, `at`: as said; `SINK_KIND`, `UPROBE_*` never change. What a consumer is
-// registered at does not change meanwhile: the housekeeper alone registers and unregisters those.
+// plain: `list`, `entry`, `at`: as said; `SINK_KIND`, `SINK_SIZE`, `UPROBE_*` never change. What a
+// consumer is registered at does not change meanwhile: the housekeeper alone registers and
+// unregisters those.
 
 import { BATCH_BYTES, BATCH_RESULT } from "../commands";
 import { CONSUMER_ENTRY, CONSUMER_SESSION, EINVAL } from "../layout";
-import { ENOMEM, ETIMEDOUT, HANDLER_LATENCY, SINK_KIND } from "../layout";
+import { ENOMEM, ETIMEDOUT, HANDLER_CALL, HANDLER_LATENCY, SINK_KIND, SINK_SIZE } from "../layout";
 import {
   consumer_create,
   consumer_free,
@@ -24,6 +25,14 @@ import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
 /** Addresses above 2 GiB look negative: only the errno range is an error. */
 function is_errno(rc: i32): bool {
   return rc < 0 && rc >= ETIMEDOUT;
+}
+
+function same_function(sink: usize, return_sink: usize): bool {
+  return (
+    load<i32>(sink, SINK_KIND) == HANDLER_CALL &&
+    load<i32>(return_sink, SINK_KIND) == HANDLER_CALL &&
+    load<i32>(sink, SINK_SIZE) == load<i32>(return_sink, SINK_SIZE)
+  );
 }
 
 /** A consumer, or an errno: then nothing is left behind. */
@@ -48,6 +57,8 @@ export function register_one(
     load<i32>(sink, SINK_KIND) == HANDLER_LATENCY ||
     load<i32>(return_sink, SINK_KIND) == HANDLER_LATENCY;
   if (times && (kind != CONSUMER_SESSION || sink != return_sink)) return EINVAL;
+  // A user's function is one of entries or one of returns: they have different parameters.
+  if (kind == CONSUMER_SESSION && same_function(sink, return_sink)) return EINVAL;
   const c = consumer_create(table, sink, filter_task, filter_mm, limit);
   if (c == 0) return ENOMEM;
   consumer_set_cookie(c, cookie);

@@ -3,52 +3,9 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import * as abi from "../../src/engine/abi.js";
-import { entryOf, findPreset, PRESET_NAMES, type PresetName } from "../../src/engine/presets.js";
-import { Probes, VADDR } from "../helpers/probes.js";
-
-const COUNTERS = {
-  entries: abi.TASK_RETURN_ENTRIES,
-  returns: abi.TASK_RETURNS,
-  depth: abi.TASK_RETURN_DEPTH,
-  memory: abi.TASK_RETURN_MEMORY,
-  longjmp: abi.TASK_RETURN_LONGJMP,
-  gone: abi.TASK_RETURN_GONE,
-  "no-consumer": abi.TASK_RETURN_NO_CONSUMER,
-  "ring-full": abi.TASK_RETURN_RING_FULL,
-  filtered: abi.TASK_RETURN_FILTERED,
-} as const;
-
-class Returns extends Probes {
-  readonly preset: PresetName;
-  constructor(preset: PresetName, opcode = abi.INSN_NOP) {
-    super(opcode, { strategy: findPreset(preset)?.strategy ?? 0, leaseUs: 1000 });
-    this.preset = preset;
-    assert.is(this.map(), 0);
-  }
-  nested(sites = 100): number {
-    return this.ok(abi.OP_TASK_CREATE, this.mm, 1, VADDR, 16, sites, 1, 8192);
-  }
-  probe(offset: number, sink: number, kind = abi.CONSUMER_RETURN, returnSink = 0): number {
-    return this.ok(abi.OP_REGISTER, this.inode, offset, sink, 0, 0, 0, 0, kind, returnSink);
-  }
-  go(what: "call" | "enter" | "jump" | "leave", task: number, ...args: number[]): number {
-    return this.call(0, entryOf(this.preset, what), task, ...args) as number;
-  }
-  /** Non-zero counters of a task; throws if they do not add up. */
-  counts(task: number): Record<string, number> {
-    const all = Object.entries(COUNTERS).map(
-      ([name, at]) => [name, this.memory.load64(task + at)] as const,
-    );
-    const pending = this.memory.load(task + abi.TASK_RETURN_PENDING);
-    const [entries, ...ends] = all.map(([, n]) => n);
-    assert.is(
-      entries,
-      ends.reduce((a, b) => a + b, pending),
-      "entries = ends + pending",
-    );
-    return Object.fromEntries([...all, ["pending", pending] as const].filter(([, n]) => n !== 0));
-  }
-}
+import { entryOf, PRESET_NAMES } from "../../src/engine/presets.js";
+import { VADDR } from "../helpers/probes.js";
+import { Returns } from "../helpers/returns.js";
 
 for (const preset of PRESET_NAMES) {
   for (const [name, opcode] of [

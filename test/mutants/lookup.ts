@@ -49,8 +49,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "free-before-the-grace-period",
     file: "uprobe/reclaim.ts",
-    find: "  readers_synchronize(table_strategy(table)); // B\n",
-    replace: "",
+    find:
+      "    readers_synchronize(strategy); // B, 1\n    synchronize_leases(table); // B, 2\n" +
+      "  }\n  readers_synchronize(strategy); // B, 3\n",
+    replace: "    synchronize_leases(table);\n  }\n",
     kills: LOOKUP,
   },
   {
@@ -65,11 +67,12 @@ export const mutants: readonly Mutant[] = [
     file: "uprobe/reclaim.ts",
     find:
       "  let head = call_rcu_take(table + DEFERRED); // A\n" +
-      "  synchronize_leases(table); // B: pending returns may use a uprobe, too\n" +
-      "  readers_synchronize(table_strategy(table)); // B\n",
+      "  const strategy = table_strategy(table);\n  if (has_leases(strategy)) {\n" +
+      "    readers_synchronize(strategy); // B, 1\n    synchronize_leases(table); // B, 2\n" +
+      "  }\n  readers_synchronize(strategy); // B, 3\n",
     replace:
-      "  synchronize_leases(table);\n  readers_synchronize(table_strategy(table));\n" +
-      "  let head = call_rcu_take(table + DEFERRED);\n",
+      "  const strategy = table_strategy(table);\n  synchronize_leases(table);\n" +
+      "  readers_synchronize(strategy);\n  let head = call_rcu_take(table + DEFERRED);\n",
     kills: LOOKUP,
   },
   {

@@ -25,12 +25,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "srcu-counts-out-before-the-section-ends",
     file: "rcu/srcu.ts",
-    find:
-      "  const at = this_cpu_ptr(counts) + <usize>(idx << 2);\n" +
-      "  store<i32>(at, load<i32>(at) + 1); // B",
+    find: "  store<i32>(at, load<i32>(at) + 1); // B\n  fence();\n  return idx;",
     replace:
-      "  const at = this_cpu_ptr(counts) + <usize>(idx << 2);\n" +
-      "  store<i32>(at, load<i32>(at) + 1, UNLOCKS);\n  store<i32>(at, load<i32>(at) + 1); // B",
+      "  store<i32>(at, load<i32>(at) + 1, UNLOCKS);\n  store<i32>(at, load<i32>(at) + 1); // B\n" +
+      "  fence();\n  return idx;",
     kills: RCU,
   },
   {
