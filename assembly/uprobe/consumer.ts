@@ -309,10 +309,12 @@ export function uprobe_dispatcher(strategy: i32, c: usize, task: usize): i32 {
     if (before == 1) rc |= RC_REMOVE;
   }
   const which = load<i32>(c, CONSUMER_KIND);
-  if (which == CONSUMER_RETURN) return rc | RC_RETURN; // as the kernel's: no program at the entry
   const sink = <usize>load<u32>(c, CONSUMER_SINK);
   const kind = load<i32>(sink, SINK_KIND);
-  if (which != CONSUMER_ENTRY) return begin_session_slow(kind, sink, c, task, rc);
+  if (which != CONSUMER_ENTRY) {
+    // As the kernel's: no program at the entry of a probe of returns only.
+    return which == CONSUMER_RETURN ? rc | RC_RETURN : begin_session_slow(kind, sink, c, task, rc);
+  }
   const block = block_of(sink);
   if (kind != HANDLER_COUNT) {
     return sink_take_slow(kind, sink, block, load<i32>(c, COOKIE), task, rc);

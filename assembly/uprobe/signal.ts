@@ -141,7 +141,8 @@ function get_signal_flag_slow(task: usize): void {
 // @ts-ignore: decorator
 @inline
 export function return_to_user(strategy: i32, task: usize): void {
-  if (!is_sigpending(task)) return;
+  // plain: a signal that was just sent is seen at the next return
+  if ((load<i32>(task, TASK_FLAGS) & TIF_SIGPENDING) == 0) return;
   if ((strategy & SIGNAL_FLAG) != 0) get_signal_flag_slow(task);
   else get_signal_siglock_slow(task);
 }
