@@ -13,7 +13,7 @@ import { sumHits } from "../../engine/memory.js";
 import type { Job, Runner } from "../../engine/runner.js";
 import type { PresetName } from "../../engine/presets.js";
 import { SITE_STRIDE, SITE_VADDR, triggerEntry } from "../cell.js";
-import { identityLines, type Totals } from "./counts.js";
+import { identityLines, signalLines, type Totals } from "./counts.js";
 import { optionsOf, type RoundPlan } from "./plan.js";
 import { faultLines, runWatched, type TortureContext } from "./run.js";
 
@@ -114,6 +114,12 @@ async function setUp(
   return round;
 }
 
+const tasksOf = ({ hitters, lones, roamers }: Round): number[] => [
+  ...hitters,
+  ...lones,
+  ...roamers,
+];
+
 /** A consumer that comes to the lone probe and goes: every hit in between is also its own. */
 async function guest(runner: Runner, round: Round): Promise<string[]> {
   const { memory } = runner;
@@ -144,6 +150,9 @@ async function meanwhile(
     await runner.command(abi.OP_CHURN, round.own, CHURN_STEPS);
     await runner.command(abi.OP_MMAP, round.mm, round.inode, PASSING_VADDR, FILE_BYTES, 0);
     await runner.command(abi.OP_CHECK_TREE);
+    for (const task of tasksOf(round)) {
+      await runner.command(abi.OP_SIGNAL_SEND, task, maps & 31);
+    }
     await runner.command(abi.OP_MUNMAP, round.mm, PASSING_VADDR);
     maps++;
   }
@@ -189,6 +198,9 @@ export async function churnRound(
   failures.push(...identityLines(`${preset} hitters`, hits));
   failures.push(...identityLines(`${preset} roamers`, roamed));
   failures.push(...identityLines(`${preset} churners`, called));
+  for (const task of tasksOf(round)) {
+    failures.push(...signalLines(`${preset} task`, memory, task));
+  }
   const expect = (ok: boolean, line: string) => {
     if (!ok) failures.push(`${preset}: ${line}`);
   };
@@ -232,7 +244,7 @@ async function takeDown(
   await runner.command(abi.OP_UNREGISTER, round.lone);
   await runner.command(abi.OP_SYNCHRONIZE);
   const nodes = await runner.command(abi.OP_CHECK_TREE);
-  for (const task of [...round.hitters, ...round.lones, ...round.roamers]) {
+  for (const task of tasksOf(round)) {
     await runner.command(abi.OP_TASK_DESTROY, task);
   }
   for (const sink of [round.sink, round.loneSink, round.guestSink]) {

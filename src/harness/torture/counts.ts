@@ -92,3 +92,13 @@ export function statsLines(t: Totals): string[] {
     `SIGNALS: ${t.sent}  DELIVERED: ${t.delivered}`,
   ];
 }
+
+/** A task's signals, once its CPU has left: each that was sent was delivered, or is pending. */
+export function signalLines(what: string, memory: EngineMemory, task: number): string[] {
+  const sent = memory.load64(task + abi.TASK_SENT);
+  const delivered = memory.load64(task + abi.TASK_SIGNALS);
+  let pending = 0;
+  for (let bits = memory.load(task + abi.TASK_PENDING); bits !== 0; bits &= bits - 1) pending++;
+  if (sent === delivered + pending) return [];
+  return [`${what}: of ${sent} signals ${delivered} were delivered, ${pending} are pending`];
+}
