@@ -17,7 +17,9 @@
 //                  bulk's grace period
 //
 // Per CPU, at PCPU_RETURNS: a slab cache as the kernel's kmalloc is to a hit, and kfree_rcu. What
-// one CPU frees, it allocates again.
+// one CPU frees, it allocates again; what it has too many of when a task ends, whose instances were
+// made elsewhere, others take from a list of spare ones in the table. It is a stack: [A] pushed a
+// chain at a time, [B] taken whole.
 //   offset  bytes  content
 //        0      4  free list
 //        4      8  open bulk of those that wait for a grace period, and its length
@@ -34,13 +36,15 @@
 // An instance is its owner's alone before uretprobe.ts publishes it and after its grace period; in
 // between what the timer reads of it never changes, but for the state.
 
-import { HDR_ARENA, HDR_RCU, PCPU_RETURNS, RETURN_INSTANCE_BYTES } from "../layout";
+import { HDR_ARENA, HDR_RCU, HDR_TABLE, PCPU_RETURNS, RETURN_INSTANCE_BYTES } from "../layout";
 import { RETURNS_MADE, RETURNS_MAX, RETURNS_SLAB } from "../layout";
+import { cas32, load32, xchg32 } from "../atomics";
 import { per_cpu_ptr, this_cpu_ptr } from "../cpu";
 import { arena_alloc } from "../mm/arena";
 import { poll_state_synchronize_rcu, start_poll_synchronize_rcu } from "../rcu/tasks_trace";
 import { rcu_is_reading, synchronize_rcu_tasks_trace } from "../rcu/tasks_trace";
 import { this_engine } from "./fault";
+import { RETURNS_SPARE } from "./table";
 import { RETURN_STACK } from "./task";
 
 export const RI_NEXT = 0;
@@ -79,9 +83,23 @@ const SLAB = RETURNS_SLAB;
 /** Instances of one CPU that may wait for grace periods; 4 MiB. */
 const WAITING_MOST = 65_536;
 
-// The oldest bulk whose grace period is over becomes the free list; else a slab is made.
+// @ts-ignore: decorator
+@inline
+function spare_at(): usize {
+  return <usize>load<u32>(this_engine(), HDR_TABLE) + RETURNS_SPARE; // plain: read-only
+}
+
+// The oldest bulk whose grace period is over becomes the free list, or what is spare; else a slab
+// is made.
 function refill_slow(block: usize): bool {
-  if (take_oldest(block)) return true;
+  const bulk = take_oldest(block);
+  store<u32>(block, <u32>bulk, FREE);
+  if (bulk != 0) return true;
+  if (load32(spare_at()) != 0) {
+    const chain = xchg32(spare_at(), 0); // B
+    store<i32>(block, chain, FREE);
+    if (chain != 0) return true;
+  }
   const arena = <usize>load<u32>(this_engine() + HDR_ARENA); // plain: read-only
   const slab = arena_alloc(arena, SLAB * RI_BYTES);
   if (slab == 0) return false;
@@ -90,16 +108,39 @@ function refill_slow(block: usize): bool {
   return true;
 }
 
-function take_oldest(block: usize): bool {
-  const bulk = <usize>load<u32>(block, OLDEST);
-  if (bulk == 0) return false;
-  if (!poll_state_synchronize_rcu(this_engine() + HDR_RCU, load<i32>(bulk, BULK_PERIOD))) {
-    return false;
+/** A task has ended on this CPU, which keeps no more than SLAB free instances. */
+export function ri_share(): void {
+  const block = this_cpu_ptr(PCPU_RETURNS);
+  let last = <usize>load<u32>(block, FREE);
+  for (let n = 1; n < SLAB && last != 0; n++) last = <usize>load<u32>(last, FREE_NEXT);
+  if (last != 0) {
+    const chain = load<i32>(last, FREE_NEXT);
+    store<i32>(last, 0, FREE_NEXT);
+    if (chain != 0) push_spare(chain);
   }
+  for (let bulk = take_oldest(block); bulk != 0; bulk = take_oldest(block)) push_spare(<i32>bulk);
+}
+
+function push_spare(chain: i32): void {
+  let last = <usize>(<u32>chain);
+  while (load<u32>(last, FREE_NEXT) != 0) last = <usize>load<u32>(last, FREE_NEXT);
+  let first = load32(spare_at());
+  while (true) {
+    store<i32>(last, first, FREE_NEXT); // plain: this CPU's until A succeeds
+    const before = cas32(spare_at(), first, chain); // A
+    if (before == first) return;
+    first = before;
+  }
+}
+
+// The oldest closed bulk, if its grace period is over; or 0.
+function take_oldest(block: usize): usize {
+  const bulk = <usize>load<u32>(block, OLDEST);
+  if (bulk == 0) return 0;
+  if (!poll_state_synchronize_rcu(this_engine() + HDR_RCU, load<i32>(bulk, BULK_PERIOD))) return 0;
   store<u32>(block, load<u32>(bulk, BULK_NEXT), OLDEST);
   store<i32>(block, load<i32>(block, CLOSED) - BULK, CLOSED);
-  store<u32>(block, <u32>bulk, FREE);
-  return true;
+  return bulk;
 }
 
 /** A zeroed instance, or 0: the arena is full. */
@@ -201,7 +242,7 @@ function list_length(first: usize): i32 {
  * While no CPU runs. plain: then nobody else looks at their blocks.
  */
 export function ri_missing(cpus: i32): i32 {
-  let missing = 0;
+  let missing = -list_length(<usize>load32(spare_at()));
   for (let cpu = 0; cpu < cpus; cpu++) {
     const block = per_cpu_ptr(PCPU_RETURNS, cpu);
     missing += load<i32>(block, MADE) - list_length(<usize>load<u32>(block, FREE));

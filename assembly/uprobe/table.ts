@@ -11,7 +11,7 @@
 //       80      4  uprobes in the tree
 //       96      8  what is to be freed after a grace period (uprobe/reclaim.ts); CPUs that have
 //                  taken some of it and are not done
-//      104      4  number of the last consumer made
+//      104      8  number of the last consumer made; spare return instances
 //      128     40  dup_mmap_sem: registration against fork of address spaces
 //      168      8  number of the last registration pass, under dup_mmap_sem. 64 bits: a million
 //                  passes a second would bring 32 back to an old mapping's number in 72 minutes
@@ -75,6 +75,8 @@ const MAX = 76;
 export const DEFERRED = 96;
 export const RECLAIMING = 100;
 const NEXT_ID = 104;
+/** Return instances that some CPU had too many of (uprobe/return_instance.ts). */
+export const RETURNS_SPARE = 108;
 const DUP_MMAP_SEM = 128;
 const PASS = 168;
 const MMAP_MUTEX = 192;

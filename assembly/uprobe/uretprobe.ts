@@ -47,7 +47,7 @@ import { hprobe_finalize, hprobe_init_leased, hprobe_init_stable, hprobe_settle 
 import { readers_enter, readers_exit } from "./readers";
 import { ri_alloc, RI_BYTES, RI_CHAINED, RI_COOKIE, ri_free, ri_free_rcu } from "./return_instance";
 import { RETURN_STACK_BYTES, RI_FUNC, RI_MORE, RI_NEXT, ri_of_stack } from "./return_instance";
-import { RI_ORIG, RI_SESSION } from "./return_instance";
+import { RI_ORIG, RI_SESSION, ri_share } from "./return_instance";
 import { RI_STACK, RI_STATE, RI_UPROBE } from "./return_instance";
 import { RC_HANDLED, RC_LOST } from "./sink";
 import { CONSUMERS, get_uprobe, MAGIC, REGISTER_RWSEM, try_get_uprobe } from "./table";
@@ -414,4 +414,5 @@ export function returns_free(strategy: i32, table: usize, task: usize): void {
   const arena = <usize>load<u32>(this_engine(), HDR_ARENA);
   if (stack != 0) arena_free(arena, stack, RETURN_STACK_BYTES);
   store<u32>(task, 0, RETURN_STACK);
+  ri_share();
 }

@@ -17,7 +17,7 @@ const LEASE_MS = 100;
 function steppingClock(startMs = 1000) {
   const clock = {
     ms: startMs,
-    endMs: Infinity,
+    endMs: startMs + 20 * LEASE_MS,
     now: (): number => {
       clock.ms += 0.25;
       if (clock.ms > clock.endMs) throw new Error("it takes too long");
@@ -68,7 +68,7 @@ for (const preset of LEASING) {
     clock.endMs = clock.ms + 2 * LEASE_MS;
     assert.is(r.unregister(consumer), 0);
     assert.is(r.stateOf(task), GONE);
-    clock.endMs = Infinity;
+    clock.endMs += 20 * LEASE_MS;
     assert.equal(r.memory.uprobes(), { alive: 0, inTree: 0 });
     for (let depth = 0; depth < 3; depth++) r.go("leave", task, 0);
     assert.equal(r.counts(task), { entries: 3, gone: 3 });
@@ -81,6 +81,7 @@ for (const preset of LEASING) {
     const consumer = r.probe(0, r.sink());
     const task = r.nested();
     clock.ms = 1e9;
+    clock.endMs += 1e9;
     r.ok(abi.OP_NOP); // the timer's next round is then
     clock.ms = 1000;
     r.go("enter", task, VADDR, 0);
@@ -178,6 +179,28 @@ for (const preset of LEASING) {
     r.memory.store(task + RETURN_SEQ, 2);
     r.call(1, "rcu_offline");
     assert.equal(r.counts(task), { entries: 76_800, longjmp: 76_736, pending: 64 });
+    r.checkFaults();
+  });
+}
+
+for (const preset of PRESET_NAMES) {
+  test(`${preset}: tasks that end elsewhere leave no memory behind`, () => {
+    const r = new Returns(preset);
+    const session = r.sink(abi.HANDLER_LATENCY);
+    for (let i = 0; i < 2; i++) r.probe(0, session, abi.CONSUMER_SESSION);
+    const bytes: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      for (let i = 0; i < 400; i++) {
+        const task = r.nested();
+        for (let depth = 0; depth < 5; depth++) r.go("enter", task, VADDR, 0);
+        for (let depth = 0; depth < 2; depth++) r.go("leave", task, 0);
+        r.ok(abi.OP_TASK_DESTROY, task);
+      }
+      r.ok(abi.OP_SYNCHRONIZE);
+      bytes.push(r.memory.arena().liveBytes);
+    }
+    assert.is(bytes[3], bytes[1], bytes.join(" "));
+    assert.is(r.ok(abi.OP_RETURNS_LEFT), 0);
     r.checkFaults();
   });
 }

@@ -217,8 +217,15 @@ export const mutants: readonly Mutant[] = [
     file: INSTANCE,
     find:
       "  if (!poll_state_synchronize_rcu(this_engine() + HDR_RCU, " +
-      "load<i32>(bulk, BULK_PERIOD))) {\n",
-    replace: "  if (load<i32>(bulk, BULK_PERIOD) == i32.MIN_VALUE) {\n",
+      "load<i32>(bulk, BULK_PERIOD))) return 0;\n",
+    replace: "",
+    kills: STEPS,
+  },
+  {
+    name: "uret-keeps-what-others-made",
+    file: RETURNS,
+    find: "  ri_share();\n",
+    replace: "",
     kills: STEPS,
   },
   {
