@@ -30,7 +30,8 @@ Examples:
 `;
 
 export const TORTURE_HELP = `
-Ends with SUCCESS (exit 0) or FAILURE (exit 1), the counts and the seed.
+Ends with SUCCESS (exit 0) or FAILURE (exit 1), the counts and the seed. probes, after
+uprobe-stress, prints its counts every 5 s, and has been through all presets by then.
 
 Examples:
   wasmprobe torture locks --seconds 30

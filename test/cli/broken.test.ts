@@ -92,5 +92,14 @@ test("torture of a broken engine ends with FAILURE, what failed, and exit code 1
   assert.match(stdout, /End of test: FAILURE: seed=5\n$/);
 });
 
+test("a return that torture probes loses among nested calls is a failure", async () => {
+  const drop = "    if ((rc & RC_HANDLED) != 0) count(task, TASK_RETURNS);\n    else ";
+  const path = await brokenEngine("returns", [["uprobe/uretprobe.ts", drop, "    if (rc == 0) "]]);
+  const { code, stdout } = await run(`torture probes --seconds 3 --seed 5 -p 2 -q --wasm ${path}`);
+  assert.is(code, 1);
+  assert.match(stdout, /^!!! spinlock: task \d: returns wanted .* differ by [1-9]/m);
+  assert.match(stdout, /End of test: FAILURE: seed=5\n$/);
+});
+
 test.after(() => rmSync(dir, { recursive: true, force: true }));
 test.run();

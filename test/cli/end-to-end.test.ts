@@ -307,6 +307,17 @@ test("torture probes ends with SUCCESS and counts; a seed it drew is said", asyn
   assert.match(stdout, /^ATTACHED: [1-9]\d* +DETACHED: [1-9]/m);
 });
 
+test("torture probes has done all of it within five seconds, and said so", async () => {
+  const { stdout } = await good("torture probes --seconds 5 --seed 4 -p 2 -q");
+  assert.match(stdout, /^URETPROBE HITS: [1-9]/m);
+  assert.match(stdout, /^RETURN MISSED: depth [1-9]\d*  memory \d+  longjmp [1-9]/m);
+  assert.match(stdout, /^ATTACHED LINKS: [1-9]\d*  UPROBES: [1-9]\d*  URETPROBES: [1-9]/m);
+  assert.match(stdout, /^MMAP CALLS: [1-9]/m);
+  assert.match(stdout, /^FORKS CALLS: [1-9]/m);
+  assert.match(stdout, /^UPROBE HITS: .* STEPS: [1-9]/m);
+  assert.match(stdout, /^SIGNALS: [1-9]\d*  DELIVERED: [1-9]/m);
+});
+
 testIf(
   hasTaskset && allowed[0] !== undefined,
   "taskset is not there",
