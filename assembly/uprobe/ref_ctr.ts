@@ -14,8 +14,8 @@
 //    after the breakpoint is right as well. (The kernel's delayed_uprobe_list remembers one raise
 //    only, and it finds the first mapping only.)
 // G2 Only who has changed the trap byte counts: of two removals at once one.
-// G3 It never goes below zero for a breakpoint's sake: if the program has lowered it itself, a fault
-//    says so.
+// G3 It never goes below zero for a breakpoint's sake: if the program has lowered it itself, a
+//    fault says so.
 // All under mmap_lock, and the list, whose removals may hold it for reading only, under a spinlock.
 // A mapping that does not hold both bytes of the word, or at an odd address, does not hold it.
 //
