@@ -48,8 +48,8 @@ export const OP_CHURN = 20;
 /** synchronize() -> how many it freed: all that was deferred before, but for what other CPUs have
  *  taken and are about to free. */
 export const OP_SYNCHRONIZE = 21;
-/** task_fork(parent, mm, pid) -> child, at the parent's place of the program, of which mm has a
- *  copy. */
+/** task_fork(parent, mm, pid) -> child, at the parent's place of the program; EINVAL: mm has not
+ *  what the parent executes. */
 export const OP_TASK_FORK = 22;
 
 /** mm_fork(parent) -> child: a copy of the address space, breakpoints included. */

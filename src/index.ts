@@ -6,15 +6,15 @@ export type {
   Emitter,
   EmitterOptions,
   HistogramConsumer,
+  LatencyConsumer,
   LoadedModule,
   LoadOptions,
-  Probe,
-  RegisterOptions,
 } from "./engine/consumers.js";
 export { Engine, type EngineRun, type EngineStart, type Work } from "./engine/engine.js";
 export type { EventCounts, ProbeEvent } from "./engine/event-ring.js";
-export type { HitCounts } from "./engine/memory.js";
-export { PRESETS, type Preset, type PresetName } from "./engine/presets.js";
+export type { HitCounts, ReturnCounts } from "./engine/memory.js";
+export { type Arch, PRESETS, type Preset, type PresetName } from "./engine/presets.js";
+export type { Probe, ProbeEnd, RegisterOptions } from "./engine/probes.js";
 export type { EngineOptions, Job, Run, Runner } from "./engine/runner.js";
 export type {
   AddressSpace,
@@ -22,6 +22,7 @@ export type {
   FileOptions,
   MapOptions,
   Task,
+  TaskForkOptions,
   TaskOptions,
 } from "./engine/spaces.js";
 export type { ModuleConstants } from "./engine/user-module.js";

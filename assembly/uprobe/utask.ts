@@ -105,6 +105,12 @@ function copy_sessions(ri: usize, copy: usize): void {
   }
 }
 
+/** Whether `mm` has what a task executes. */
+export function task_fits(task: usize, mm: usize): bool {
+  const sites = load<i32>(task, TASK_SITES);
+  return task_text(mm, load<u32>(task, TASK_SITE0), load<i32>(task, TASK_STRIDE), sites) != 0;
+}
+
 /**
  * A child of `parent` in the address space `mm`, a copy of the parent's (the parent's own for a
  * thread), at the same place of the program, with a copy of the stack: its pending returns are its

@@ -278,8 +278,12 @@ export function task_leave(strategy: i32, table: usize, task: usize, value: i32)
   return end_fastest(table, task, value);
 }
 
-/** longjmp: the task goes on in the caller of its `levels`-th function; how many there were. */
+/**
+ * longjmp: the task goes on in the caller of its `levels`-th function; how many there were. EBUSY:
+ * this CPU is in a handler.
+ */
 export function task_longjmp(task: usize, levels: i32): i32 {
+  if (is_in_handler()) return EBUSY;
   let left = levels;
   for (; left > 0; left--) {
     const frame = <usize>load<u32>(task, TASK_FRAME);

@@ -80,7 +80,7 @@ import { treelock_read, treelock_write, treeunlock_read } from "../uprobe/table"
 import { treeunlock_write } from "../uprobe/table";
 import { UPROBE_INODE, UPROBE_OFFSET } from "../uprobe/table";
 import { task_create, task_set_stack, task_text } from "../uprobe/task";
-import { task_destroy, task_fork } from "../uprobe/utask";
+import { task_destroy, task_fits, task_fork } from "../uprobe/utask";
 import { churn_create, churn_destroy, churn_probes } from "./churn";
 import { register_batch, register_many, register_one, unregister_many } from "./registrar";
 import { unregister_one } from "./registrar";
@@ -190,6 +190,7 @@ function execute(slot: usize): i32 {
       if (task_text(a0, a2, <i32>a3, <i32>a4) == 0 || (a6 & 15) != 0) return EINVAL;
       return create_task(table, a0, <i32>a1, a2, <i32>a3, <i32>a4, <i32>a5, <i32>a6);
     case OP_TASK_FORK:
+      if (!task_fits(a0, a1)) return EINVAL;
       return address_or(task_fork(table, a0, a1, <i32>a2), ENOMEM);
     case OP_TASK_DESTROY:
       task_destroy(table, a0);

@@ -1,25 +1,37 @@
-// Consumers of hits, and probes: a consumer can be registered at many places, each a probe.
+// Consumers: where hits and returns go. One can be registered at many places, each a probe.
 
 import { WasmprobeError } from "../base/errors.js";
 import * as abi from "./abi.js";
 import { type EngineCore, Owned, whole } from "./core.js";
 import { type EventCounts, EventRings, type ProbeEvent } from "./event-ring.js";
-import { entryOf } from "./presets.js";
-import type { AddressSpace, CodeFile } from "./spaces.js";
-import { outlineOf, type ModuleConstants } from "./user-module.js";
+import { entryOf, type PresetName } from "./presets.js";
+import { type CallName, CALLS, outlineOf } from "./user-module.js";
+import type { ModuleConstants, ModuleOutline } from "./user-module.js";
 
-/** Where hits go. Its counts are of all probes that it is registered at. */
+/**
+ * Which ends of a call it can be registered for: any; the start of anything or a return without a
+ * session; the end of a session; a whole session.
+ */
+export type ConsumerRole = "any" | "plain" | "session-return" | "session";
+
+/**
+ * Where hits go, and returns. Its counts are of all probes that it is registered at; one that is
+ * both ends of a session counts a call twice.
+ */
 export class Consumer extends Owned {
   /** @internal */
   readonly sink: number;
+  /** @internal */
+  readonly role: ConsumerRole;
   /** Probes that are registered with it. @internal */
   probes = 0;
   readonly #blocks: number;
 
   /** @internal */
-  constructor(core: EngineCore, sink: number, what = "the consumer") {
+  constructor(core: EngineCore, sink: number, what: string, role: ConsumerRole = "any") {
     super(core, what);
     this.sink = sink;
+    this.role = role;
     this.#blocks = core.runner.cpus + 1; // and the housekeeper's
   }
 
@@ -44,9 +56,23 @@ export class Consumer extends Owned {
   }
 }
 
-/** Counts, and sorts hits by the size of the function's first argument. */
+/** Counts, and sorts by size: hits by the function's first argument, returns by its value. */
 export class HistogramConsumer extends Consumer {
-  /** Entry b: hits whose argument has b significant bits, that is, from 2^(b-1) to 2^b - 1. */
+  /** Entry b: those whose number has b significant bits, that is, from 2^(b-1) to 2^b - 1. */
+  buckets(): number[] {
+    const core = this.use();
+    return core.memory.sinkHistogram(this.sink, core.runner.cpus + 1);
+  }
+}
+
+/** Counts returns, and sorts them by the nanoseconds since the entry of the same call. */
+export class LatencyConsumer extends Consumer {
+  /** @internal */
+  constructor(core: EngineCore, sink: number) {
+    super(core, sink, "the latency consumer", "session");
+  }
+
+  /** Entry b: calls that took from 2^(b-1) to 2^b - 1 ns; entry 0: less than the clock's step. */
   buckets(): number[] {
     const core = this.use();
     return core.memory.sinkHistogram(this.sink, core.runner.cpus + 1);
@@ -101,6 +127,15 @@ export class Emitter extends Consumer {
   }
 }
 
+/** The engine's exports that a module of yours imports, by the names that it knows them by. */
+export function callsOf(preset: PresetName): Record<CallName, string> {
+  const named = CALLS.map((name) => [
+    name,
+    name === "longjmp" ? "task_longjmp" : entryOf(preset, name),
+  ]);
+  return Object.fromEntries(named) as Record<CallName, string>;
+}
+
 export interface LoadOptions {
   /** Its name in errors. @default "module N" */
   name?: string;
@@ -113,6 +148,8 @@ export class LoadedModule {
   readonly name: string;
   /** Exports that consumers can call. */
   readonly handlers: readonly string[];
+  /** Those of them that can only be called at the end of a session: they take its cookie. */
+  readonly sessionReturns: readonly string[];
   /** Exports that CPUs can run. */
   readonly workloads: readonly string[];
   /** @internal */
@@ -123,12 +160,13 @@ export class LoadedModule {
   private constructor(
     core: EngineCore,
     name: string,
-    offers: { handlers: string[]; workloads: string[] },
+    offers: ModuleOutline,
     places: { number: number; firstPlace: number },
   ) {
     this.#core = core;
     this.name = name;
     this.handlers = offers.handlers;
+    this.sessionReturns = offers.sessionReturns;
     this.workloads = offers.workloads;
     this.number = places.number;
     this.#firstPlace = places.firstPlace;
@@ -151,10 +189,15 @@ export class LoadedModule {
       throw new WasmprobeError("E_VALUE", `module "${name}" does not compile: ${why}`, cause);
     }
     core.check();
-    const call = entryOf(core.preset, "call");
     const { handlers } = offers;
-    const places = await core.runner.load({ name, module, constants, handlers, call });
+    const calls = callsOf(core.preset);
+    const places = await core.runner.load({ name, module, constants, handlers, calls });
     return new LoadedModule(core, name, offers, places);
+  }
+
+  /** What a consumer that calls this handler can be registered for. @internal */
+  roleOf(handler: string): ConsumerRole {
+    return this.sessionReturns.includes(handler) ? "session-return" : "plain";
   }
 
   /** Place of a handler in every instance's table. @internal */
@@ -179,95 +222,5 @@ export class LoadedModule {
     if (index >= 0) return index;
     const valid = names.length === 0 ? "it has none" : `it has ${names.join(", ")}`;
     throw new WasmprobeError("E_NAME", `module "${this.name}" has no ${what} "${name}"; ${valid}`);
-  }
-}
-
-export interface RegisterOptions {
-  file: CodeFile;
-  /** Where in the file: the instruction there is probed. */
-  offset: number;
-  consumer: Consumer;
-  /** What the consumer is told about this probe: in events, and as a handler's first argument. */
-  cookie?: number;
-  /** Only hits of tasks with this process number count; others are filtered. */
-  pid?: number;
-  /** Only here is there a breakpoint; it stays open meanwhile. @default wherever the file is */
-  addressSpace?: AddressSpace;
-  /**
-   * Is given exactly so many hits, those counted that its ring loses or its function does not take;
-   * afterwards there is no breakpoint any more. @default all
-   */
-  limit?: number;
-}
-
-/** A consumer at a place of a file. */
-export class Probe {
-  readonly file: CodeFile;
-  readonly offset: number;
-  readonly consumer: Consumer;
-  readonly cookie: number;
-  readonly #core: EngineCore;
-  readonly #handle: number;
-  readonly #space: AddressSpace | undefined;
-  #registered = true;
-
-  private constructor(core: EngineCore, handle: number, options: RegisterOptions) {
-    this.#core = core;
-    this.#handle = handle;
-    this.#space = options.addressSpace;
-    this.file = options.file;
-    this.offset = options.offset;
-    this.consumer = options.consumer;
-    this.cookie = options.cookie ?? 0;
-  }
-
-  /** @internal */
-  static async register(core: EngineCore, options: RegisterOptions): Promise<Probe> {
-    const { file, offset, consumer, cookie = 0, pid = 0, addressSpace, limit = 0 } = options;
-    core.check();
-    file.belongsTo(core);
-    consumer.belongsTo(core);
-    addressSpace?.belongsTo(core);
-    whole("offset", offset, 0, file.bytes - 1);
-    whole("cookie", cookie, -0x8000_0000, 0x7fff_ffff);
-    whole("pid", pid, -0x8000_0000, 0x7fff_ffff);
-    whole("limit", limit, 0, 0x7fff_ffff);
-    const mm = addressSpace?.mm ?? 0;
-    consumer.probes++; // at once: neither must be closed meanwhile
-    if (addressSpace !== undefined) addressSpace.probes++;
-    try {
-      const args = [file.inode, offset, consumer.sink, pid, mm, limit, cookie];
-      const handle = await core.command(abi.OP_REGISTER, args, {
-        [abi.ENOSPC]: () =>
-          new WasmprobeError(
-            "E_FULL",
-            `the table is full: it has its ${core.probesMax} probes (probesMax)`,
-          ),
-      });
-      return new Probe(core, handle, options);
-    } catch (error) {
-      consumer.probes--;
-      if (addressSpace !== undefined) addressSpace.probes--;
-      throw error;
-    }
-  }
-
-  get registered(): boolean {
-    return this.#registered;
-  }
-
-  /**
-   * Takes the consumer from there. When this resolves no handler of it runs for this probe, and
-   * none will: a grace period has passed. CPUs go on meanwhile.
-   */
-  async unregister(): Promise<void> {
-    this.#core.check();
-    if (!this.#registered) {
-      throw new WasmprobeError("E_STATE", `the probe at offset ${this.offset} is unregistered`);
-    }
-    this.#registered = false;
-    await this.#core.command(abi.OP_UNREGISTER, [this.#handle]);
-    this.consumer.probes--;
-    if (this.#space !== undefined) this.#space.probes--;
   }
 }

@@ -19,20 +19,40 @@ import { WasmprobeError } from "../base/errors.js";
 import { unknownName } from "../base/text.js";
 import { loadPlatform } from "../platform/index.js";
 import * as abi from "./abi.js";
-import { Consumer, Emitter, HistogramConsumer, LoadedModule, Probe } from "./consumers.js";
-import type { EmitterOptions, LoadOptions, RegisterOptions } from "./consumers.js";
+import { Consumer, Emitter, HistogramConsumer, LatencyConsumer } from "./consumers.js";
+import { type EmitterOptions, LoadedModule, type LoadOptions } from "./consumers.js";
 import { EngineCore, whole } from "./core.js";
-import { entryOf, findPreset, PRESET_NAMES, type PresetName } from "./presets.js";
+import { type Arch, ARCH_NAMES, archOf, entryOf, findPreset } from "./presets.js";
+import { PRESET_NAMES, type PresetName } from "./presets.js";
+import { Probe, type RegisterOptions } from "./probes.js";
 import type { RegionOptions } from "./region.js";
 import type { Job } from "./runner.js";
 import { AddressSpace, CodeFile, type FileOptions, Task } from "./spaces.js";
 import { startThreads } from "./threads.js";
+
+const SLOTS_MOST: Readonly<Record<Arch, number>> = {
+  x86: abi.XOL_AREA_BYTES / abi.XOL_SLOT_BYTES_X86,
+  arm64: abi.XOL_AREA_BYTES / abi.XOL_SLOT_BYTES_ARM64,
+};
 
 export interface EngineStart extends RegionOptions {
   /** CPUs, each a thread, 1 to 256. */
   cpus: number;
   /** Strategy of the hit path. @default "fastest" */
   preset?: PresetName;
+  /** Which instructions are emulated and which are stepped. @default "x86" */
+  arch?: Arch;
+  /**
+   * Slots for stepped instructions in an address space, one of them the return trampoline's; so
+   * many tasks less one can step at a time, others wait. 2 to 32 (x86), 1024 (arm64). @default all
+   */
+  xolSlots?: number;
+  /**
+   * How long a call that has not returned may keep a probe from being taken away: afterwards its
+   * return holds a reference instead, microseconds. Presets before mmap-lock, and fastest, have no
+   * leases. @default 100000
+   */
+  leaseUs?: number;
   /** Threads that come up now; the others do when their CPU joins a run. @default cpus */
   workers?: number;
   /** Most probes at a time. @default 1024 */
@@ -94,18 +114,23 @@ export class Engine {
    * a region; E_WORKER: a thread did not come up within 10 s.
    */
   static async start(options: EngineStart): Promise<Engine> {
-    const { preset = "fastest", probesMax = 1024, cpus, workers = cpus, ...rest } = options;
+    const { preset = "fastest", probesMax = 1024, cpus, workers = cpus, ...others } = options;
+    const { arch = "x86", ...rest } = others;
     whole("cpus", cpus, 1, abi.CPUS_MAX);
     whole("workers", workers, 0, cpus);
     whole("probesMax", probesMax, 1, 0x7fff_ffff);
     const found = findPreset(preset);
     if (found === undefined) throw unknownName("preset", preset, PRESET_NAMES);
+    if (!ARCH_NAMES.includes(arch)) throw unknownName("architecture", arch, ARCH_NAMES);
+    if (rest.xolSlots !== undefined) whole("xolSlots", rest.xolSlots, 2, SLOTS_MOST[arch]);
+    if (rest.leaseUs !== undefined) whole("leaseUs", rest.leaseUs, 1, 0x7fff_ffff);
     const runner = await startThreads({
       ...rest,
       cpus,
       workers,
       platform: await loadPlatform(),
       strategy: found.strategy,
+      arch: archOf(arch),
       uprobesMax: probesMax,
     });
     return new Engine(new EngineCore(runner, found.name, probesMax), cpus);
@@ -132,7 +157,16 @@ export class Engine {
     return new Consumer(this.#core, sink, "the counter");
   }
 
-  /** A consumer that counts hits by the size of the function's first argument. */
+  /**
+   * A consumer that counts returns by the nanoseconds from entry to return, of calls on any CPU: of
+   * what a function calls, too. It is always both ends of a session, and asks the clock at each.
+   */
+  async latency(): Promise<LatencyConsumer> {
+    const sink = await this.#core.command(abi.OP_SINK_CREATE, [abi.HANDLER_LATENCY]);
+    return new LatencyConsumer(this.#core, sink);
+  }
+
+  /** A consumer that counts by size: of the function's first argument, or of what it returns. */
   async histogram(): Promise<HistogramConsumer> {
     const sink = await this.#core.command(abi.OP_SINK_CREATE, [abi.HANDLER_HIST]);
     return new HistogramConsumer(this.#core, sink, "the histogram");
@@ -146,19 +180,28 @@ export class Engine {
   /**
    * A consumer that calls a function of your module on the CPU that hit, Wasm to Wasm:
    * (cookie i32, pid i32, address i32, argument i64) -> i32, 0 for a hit that it does not take.
-   * It must not wait, nor call `wasmprobe.call`. If it traps, the run fails, and the engine is
-   * good for nothing but to be stopped.
+   * On "return" the last is what the function returned; at the end of a session there is one more,
+   * session i64, what the entry's function answered. It must not wait, nor call probed functions.
+   * If it traps, the run fails, and the engine is good for nothing but to be stopped.
    */
   async caller(module: LoadedModule, handler: string): Promise<Consumer> {
     const place = module.place(this.#core, handler);
     const sink = await this.#core.command(abi.OP_SINK_CREATE, [abi.HANDLER_CALL, place]);
-    return new Consumer(this.#core, sink, `the caller of "${handler}"`);
+    const what = `the caller of "${handler}"`;
+    return new Consumer(this.#core, sink, what, module.roleOf(handler));
   }
 
   /**
    * Gives every CPU an instance of your module, those that join later too. Not during a run. It
-   * imports env.memory and, as it likes, wasmprobe.call (task, address, argument i32) -> i32, which
-   * calls a probed function and returns 1 if a consumer took it, and wasmprobe.cpu, an i32 global.
+   * imports env.memory and, as it likes, wasmprobe.cpu, an i32 global, and functions of i32:
+   *   call (task, address, argument)   a whole call; 1 if a consumer took its entry, else 0
+   *   enter (task, address, argument)  its first half: afterwards the task is in that function;
+   *                                    1: taken, + 2: its instruction was the return, it is over
+   *   jump (task, address, argument)   a tail call by the innermost function; as enter
+   *   leave (task, value)              the innermost function returns `value`; 0
+   *   longjmp (task, levels)           leaves so many functions without a return; how many it did
+   * Negative: -22 no function of the task's, or it is in none; -28 its stack is full (stackBytes);
+   * -16 this is a handler. A task's calls may be entered in one batch and left in another.
    * E_VALUE: it imports something else, has active data segments, or cannot be instantiated.
    */
   load(bytes: Uint8Array, options: LoadOptions = {}): Promise<LoadedModule> {
@@ -173,6 +216,19 @@ export class Engine {
    */
   register(options: RegisterOptions): Promise<Probe> {
     return Probe.register(this.#core, options);
+  }
+
+  /**
+   * As register, all of them or none; if one cannot be, its error is the answer. Asked for in two
+   * steps: what must come after it waits for its promise.
+   */
+  registerAll(options: readonly RegisterOptions[]): Promise<Probe[]> {
+    return Probe.registerAll(this.#core, options);
+  }
+
+  /** As unregister of each, with one grace period for all of them. In two steps, as registerAll. */
+  unregisterAll(probes: readonly Probe[]): Promise<void> {
+    return Probe.unregisterAll(this.#core, probes);
   }
 
   /** `work[i]` on CPU i, all begin at once. One run at a time; others can join it. */

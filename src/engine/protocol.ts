@@ -11,8 +11,8 @@ export interface UserModule {
   /** Exports that are handlers: they get consecutive places of the engine's function table. */
   handlers: readonly string[];
   firstPlace: number;
-  /** The engine's export that the module imports as wasmprobe.call. */
-  call: string;
+  /** The engine's exports, by the names that the module imports them by from wasmprobe. */
+  calls: Readonly<Record<string, string>>;
 }
 
 /** Given to a worker at its birth. */

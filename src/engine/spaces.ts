@@ -4,10 +4,13 @@ import { WasmprobeError } from "../base/errors.js";
 import { unknownName } from "../base/text.js";
 import * as abi from "./abi.js";
 import { type EngineCore, Owned, whole } from "./core.js";
-import type { HitCounts } from "./memory.js";
+import type { HitCounts, ReturnCounts } from "./memory.js";
 
 const ADDRESS_MOST = 0xffff_ffff;
 const BYTES_MOST = 0x7fff_ffff;
+const STACK_MOST = 1 << 20;
+/** Signals are numbered from 0; a task can have each pending once. */
+const SIGNAL_LAST = 31;
 
 const INSTRUCTIONS = { nop: abi.INSN_NOP, push: abi.INSN_PUSH, ret: abi.INSN_RET } as const;
 
@@ -73,6 +76,18 @@ export interface TaskOptions {
   pid?: number;
   /** Of the random order; the same seed, the same order. @default 1 */
   seed?: number;
+  /**
+   * Its stack, bytes, a multiple of 16: a call that has not returned takes 16, and what its
+   * instruction pushes. @default 256, in the task itself
+   */
+  stackBytes?: number;
+}
+
+export interface TaskForkOptions {
+  /** The child's process number. @default the parent's */
+  pid?: number;
+  /** Where it executes: a fork of the parent's space. @default the same: it is a thread */
+  space?: AddressSpace;
 }
 
 /** Mappings of files at addresses. Probes of a file are in every mapping of it, also later ones. */
@@ -133,16 +148,49 @@ export class AddressSpace extends Owned {
     });
   }
 
+  /**
+   * A copy of it: its mappings, with the breakpoints as they are. Probes that come or go later do
+   * so in both. One that was registered for this space only is taken out of the copy by the first
+   * hit there. CPUs may hit meanwhile.
+   */
+  async fork(): Promise<AddressSpace> {
+    const core = this.use();
+    const mm = await core.command(abi.OP_MM_FORK, [this.mm]);
+    return new AddressSpace(core, mm, this.mappingsMax);
+  }
+
+  /**
+   * The program's 16-bit reference counter at `address`: what it was in the file, and one more for
+   * each breakpoint here of a probe that names it (`refCtrOffset`). E_VALUE: nothing is mapped
+   * there.
+   */
+  async refCtr(address: number): Promise<number> {
+    const core = this.use();
+    whole("address", address, 2, ADDRESS_MOST - 1);
+    if (address % 2 !== 0) throw new WasmprobeError("E_VALUE", `address is ${address}; it is odd`);
+    const at = await core.command(abi.OP_TEXT_AT, [this.mm, address], {
+      [abi.EINVAL]: () => new WasmprobeError("E_VALUE", `nothing is mapped at address ${address}`),
+    });
+    return (core.memory.load(at) >>> (8 * (at & 2))) & 0xffff;
+  }
+
   /** A task that calls functions here. They must lie in one mapping. */
   async task(options: TaskOptions): Promise<Task> {
     const core = this.use();
-    const { address, functions = 1, stride = 16, pid = 1, seed = 1 } = options;
+    const { address, functions = 1, stride = 16, pid = 1, seed = 1, stackBytes = 0 } = options;
     whole("address", address, 1, ADDRESS_MOST);
     whole("functions", functions, 1, BYTES_MOST);
     whole("stride", stride, 1, BYTES_MOST);
     whole("pid", pid, -BYTES_MOST, BYTES_MOST);
     whole("seed", seed, 0, ADDRESS_MOST);
-    const args = [this.mm, pid, address, stride, functions, seed];
+    whole("stackBytes", stackBytes, 0, STACK_MOST);
+    if (stackBytes % 16 !== 0) {
+      throw new WasmprobeError(
+        "E_VALUE",
+        `stackBytes is ${stackBytes}; it must be divisible by 16`,
+      );
+    }
+    const args = [this.mm, pid, address, stride, functions, seed, stackBytes];
     const handle = await core.command(abi.OP_TASK_CREATE, args, {
       [abi.EINVAL]: () => {
         const last = address + stride * (functions - 1);
@@ -152,7 +200,12 @@ export class AddressSpace extends Owned {
         );
       },
     });
-    const task: Task = new Task(core, handle, { pid, functions }, () => this.#tasks.delete(task));
+    return this.adopt(core, handle, { pid, functions });
+  }
+
+  /** Its task from now on, until that is closed. @internal */
+  adopt(core: EngineCore, handle: number, of: { pid: number; functions: number }): Task {
+    const task: Task = new Task(core, handle, this, of, () => this.#tasks.delete(task));
     this.#tasks.add(task);
     return task;
   }
@@ -179,6 +232,7 @@ export class Task extends Owned {
   readonly handle: number;
   readonly pid: number;
   readonly functions: number;
+  readonly #space: AddressSpace;
   readonly #closed: () => void;
   /** CPU that executes it, as far as runs know. @internal */
   cpu: number | undefined;
@@ -187,10 +241,12 @@ export class Task extends Owned {
   constructor(
     core: EngineCore,
     handle: number,
+    space: AddressSpace,
     { pid, functions }: { pid: number; functions: number },
     closed: () => void,
   ) {
     super(core, `task ${pid}`);
+    this.#space = space;
     this.functions = functions;
     this.handle = handle;
     this.pid = pid;
@@ -203,6 +259,57 @@ export class Task extends Owned {
    */
   counts(): HitCounts {
     return this.use().memory.task(this.handle);
+  }
+
+  /**
+   * What came of its calls whose return was wanted: entries = returns + filtered + all of missed +
+   * pending, exactly once its CPU has left the run. A call is wanted once, however many consumers
+   * its function has.
+   */
+  returns(): ReturnCounts {
+    return this.use().memory.returns(this.handle);
+  }
+
+  /** Instructions executed out of line, at a second exception each. */
+  steps(): number {
+    return this.use().memory.steps(this.handle).steps;
+  }
+
+  /** Signals sent to it and delivered: sent = delivered + those pending. */
+  signals(): { sent: number; delivered: number } {
+    const { memory } = this.use();
+    const delivered = memory.steps(this.handle).signals;
+    return { sent: memory.load64(this.handle + abi.TASK_SENT), delivered };
+  }
+
+  /**
+   * Sends it signal `number`, 0 to 31; false: that one is pending already, and is not sent twice.
+   * It is delivered, which is counted, when its CPU returns to user mode: after an exception, or at
+   * the next batch of a run that calls its functions; never in the middle of a step.
+   */
+  async signal(number: number): Promise<boolean> {
+    const core = this.use();
+    whole("signal", number, 0, SIGNAL_LAST);
+    return (await core.command(abi.OP_SIGNAL_SEND, [this.handle, number])) === 1;
+  }
+
+  /**
+   * A child at the same place of its program, with a copy of the stack: calls that have not
+   * returned yet return in both, and are counted in both. Its counts begin with those as entries;
+   * signals stay with the parent. E_STATE while a run executes it. E_VALUE: `space` lacks its
+   * functions.
+   */
+  async fork(options: TaskForkOptions = {}): Promise<Task> {
+    const core = this.use();
+    const { pid = this.pid, space = this.#space } = options;
+    space.belongsTo(core);
+    whole("pid", pid, -BYTES_MOST, BYTES_MOST);
+    if (this.cpu !== undefined) throw this.inUse(`is executed by CPU ${this.cpu}`);
+    const handle = await core.command(abi.OP_TASK_FORK, [this.handle, space.mm, pid], {
+      [abi.EINVAL]: () =>
+        new WasmprobeError("E_VALUE", `the functions of ${this} are not mapped in that space`),
+    });
+    return space.adopt(core, handle, { pid, functions: this.functions });
   }
 
   /** Gives it back; its counts are gone. E_STATE while a run executes it. */

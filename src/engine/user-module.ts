@@ -21,17 +21,28 @@ export type ModuleConstants = Readonly<Record<string, Readonly<Record<string, nu
 export interface ModuleOutline {
   /** Exports that consumers can call: (cookie i32, pid i32, vaddr i32, argument i64) -> i32. */
   handlers: string[];
+  /** Those of them that end sessions: (cookie i32, pid i32, vaddr i32, value i64, session i64). */
+  sessionReturns: string[];
   /** Exports that CPUs can run: any number of i32, the last being the iterations. */
   workloads: string[];
 }
 
 const HANDLER: FunctionType = { params: [I32, I32, I32, I64], results: [I32] };
+const SESSION_RETURN: FunctionType = { params: [...HANDLER.params, I64], results: [I32] };
+
+/** Calls of probed functions that a module may import as wasmprobe.NAME. */
+export const CALLS = ["call", "enter", "jump", "leave", "longjmp"] as const;
+export type CallName = (typeof CALLS)[number];
 
 /** What the engine itself provides, beside the memory. */
-const PROVIDED: Readonly<Record<string, "func" | "global">> = { call: "func", cpu: "global" };
+const PROVIDED: Readonly<Record<string, "func" | "global">> = {
+  ...Object.fromEntries(CALLS.map((name) => [name, "func"] as const)),
+  cpu: "global",
+};
 
-function isHandler(type: FunctionType): boolean {
-  return `${type.params.join()}:${type.results.join()}` === `${HANDLER.params.join()}:${I32}`;
+function isLike(type: FunctionType, model: FunctionType): boolean {
+  const text = ({ params, results }: FunctionType): string => `${params}:${results}`;
+  return text(type) === text(model);
 }
 
 function isWorkload({ params, results }: FunctionType): boolean {
@@ -86,11 +97,13 @@ export function outlineOf(
   }
   const wrong = complaint(read, constants);
   if (wrong !== undefined) throw new WasmprobeError("E_VALUE", `module "${name}" ${wrong}`);
-  const outline: ModuleOutline = { handlers: [], workloads: [] };
+  const outline: ModuleOutline = { handlers: [], sessionReturns: [], workloads: [] };
   for (const entry of read.exports) {
     const type = entry.kind === "func" ? functionType(read, entry.index) : undefined;
     if (type === undefined) continue;
-    if (isHandler(type)) outline.handlers.push(entry.name);
+    const ends = isLike(type, SESSION_RETURN);
+    if (ends) outline.sessionReturns.push(entry.name);
+    if (ends || isLike(type, HANDLER)) outline.handlers.push(entry.name);
     else if (isWorkload(type)) outline.workloads.push(entry.name);
   }
   return outline;
@@ -113,11 +126,10 @@ export function instantiateUserModule(
   const imports: Record<string, Record<string, unknown>> = {};
   for (const [module, values] of Object.entries(what.constants)) imports[module] = { ...values };
   imports["env"] = { ...imports["env"], memory };
-  imports["wasmprobe"] = {
-    ...imports["wasmprobe"],
-    cpu,
-    call: engine.workload(what.call),
-  };
+  imports["wasmprobe"] = { ...imports["wasmprobe"], cpu };
+  for (const [name, entry] of Object.entries(what.calls)) {
+    imports["wasmprobe"][name] = engine.workload(entry);
+  }
   const { exports } = new WebAssembly.Instance(what.module, imports as WebAssembly.Imports);
   what.handlers.forEach((handler, i) => table.set(what.firstPlace + i, exports[handler]));
   return exports;

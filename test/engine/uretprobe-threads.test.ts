@@ -134,7 +134,7 @@ async function lateLease(preset: PresetName): Promise<void> {
       module,
       constants: {},
       handlers: ["handler"],
-      call: entryOf(preset, "call"),
+      calls: { call: entryOf(preset, "call") },
     });
     const { task, probe } = await world(runner);
     const entries = await runner.command(abi.OP_SINK_CREATE, abi.HANDLER_CALL, firstPlace);

@@ -38,13 +38,22 @@ test("the example of a module of one's own sums up what its hits were called wit
   assert.is(await outputOf("own-wasm"), "true true 2\n");
 });
 
-test("the bytes in that example are the module that its comment shows", async () => {
-  const text = await readFile(example("own-wasm"), "utf8");
-  const shown = [...text.matchAll(/^\/\/ ( *\(.*)$/gm)].map(([, line]) => line).join("\n");
-  const bytes = [...text.matchAll(/^ +"([A-Za-z0-9+/=]{40,})"/gm)].map(([, part]) => part).join("");
-  const fields = shown.replace(/^\(module/, "").replace(/\)$/, "");
-  assert.is(Buffer.from(wat(fields)).toString("base64"), bytes);
+test("the example of nested calls has a time for each of them, and none is lost", async () => {
+  const [outer = "", inner = "", none] = (await outputOf("latency")).split("\n");
+  assert.match(outer, /^outer: 1000 calls, half of them in less than \d+ ns$/);
+  assert.match(inner, /^inner: 1000 calls, half of them in less than \d+ ns$/);
+  assert.is(none, "entries 2000 returns 2000 pending 0");
 });
+
+for (const name of ["own-wasm", "latency"]) {
+  test(`the bytes in the example ${name} are the module that its comment shows`, async () => {
+    const text = await readFile(example(name), "utf8");
+    const shown = [...text.matchAll(/^\/\/ ( *\(.*)$/gm)].map(([, line]) => line).join("\n");
+    const parts = [...text.matchAll(/^ +"([A-Za-z0-9+/=]{40,})"/gm)].map(([, part]) => part);
+    const fields = shown.replace(/^\(module/, "").replace(/\)$/, "");
+    assert.is(Buffer.from(wat(fields)).toString("base64"), parts.join(""));
+  });
+}
 
 const TYPED = `
 import { Engine, WasmprobeError, type EngineRun, type PresetName, type Work } from "wasmprobe";
@@ -67,11 +76,18 @@ try {
 } catch (error) {
   if (error instanceof WasmprobeError && error.code === "E_STATE") console.log(numbers.length);
 }
+const times = await engine.latency();
+const [both] = await engine.registerAll([{ file, offset: 8, consumer: times, on: "session" }]);
+const child = await task.fork({ space: await space.fork(), pid: 2 });
+numbers.push(child.returns().missed.longjmp, ...times.buckets(), (await child.signal(3)) ? 1 : 0);
+await engine.unregisterAll(both === undefined ? [] : [both]);
 await engine[Symbol.asyncDispose]();
 
 // What must not pass:
 // @ts-expect-error: no such preset
 await Engine.start({ cpus: 2, preset: "fast" });
+// @ts-expect-error: no such end of a call
+await engine.register({ file, offset: 0, consumer, on: "exit" });
 // @ts-expect-error: the file is missing
 await engine.register({ offset: 0, consumer });
 // @ts-expect-error: either a task or a module

@@ -94,7 +94,7 @@ export async function withLateHit(
       module,
       constants: {},
       handlers: ["handler"],
-      call: entryOf(preset, "call"),
+      calls: { call: entryOf(preset, "call") },
     });
     const inode = await runner.command(abi.OP_INODE_CREATE, FILE_BYTES, abi.INSN_NOP);
     const mm = await runner.command(abi.OP_MM_CREATE, 1);
