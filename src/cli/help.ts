@@ -15,6 +15,7 @@ Examples:
   wasmprobe bench lock-mutex -p 2 --quiet
   wasmprobe bench uprobe-nop -p 2 -L
   wasmprobe bench gp-tasks-trace -p 2
+  wasmprobe bench uretprobe-nop -p 2 --preset uret-pool -v
 `;
 
 export const SWEEP_HELP = `
@@ -27,6 +28,8 @@ Examples:
   wasmprobe sweep uprobe-nop --compare old.json
   wasmprobe sweep uprobe-nop --preset speculative,fastest --probes 1,1000 --site-bytes 16,64
   wasmprobe sweep lock-spinlock lock-qspinlock count-atomic --cpus 1-4
+  wasmprobe sweep uprobe-push uprobe-ret --preset siglock,signal-flag --arch arm64 --trap-ns 480
+  wasmprobe sweep uretprobe-nop --preset uret-alloc,uret-pool --cpus 1,2
 `;
 
 export const TORTURE_HELP = `

@@ -61,7 +61,7 @@ export function siteBytesListOption(): Option {
 
 export function trapNsOption(): Option {
   const about =
-    "private delay in ns of each exception (stepped and return probes have two); 0 is raw";
+    "private delay in ns of each exception (a step and a return are one more each); 0 is raw";
   return new Option("--trap-ns <n>", about)
     .default(0)
     .argParser((text) => parseWhole(text, TRAP_NS));

@@ -78,7 +78,7 @@ function uprobe(name: string, description: string): Case {
 function uretprobe(name: string, insn: string): Case {
   return {
     name,
-    description: `call a function whose return is probed, at a ${insn}: two exceptions, one hit`,
+    description: `call a ${insn} whose return is probed: 2 exceptions, 3 where it is stepped`,
     unit: "hits",
     family: "uretprobe",
     presets: PRESET_NAMES,
