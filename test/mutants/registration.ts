@@ -7,6 +7,7 @@ const UNREGISTER = "test engine/unregister";
 const BATCH = "test engine/batch";
 const FORK = "test engine/fork";
 const REF_CTR = "test engine/ref-counter";
+const GROWTH = "test engine/growth";
 
 export const mutants: readonly Mutant[] = [
   // C3
@@ -263,5 +264,34 @@ export const mutants: readonly Mutant[] = [
       "  if (!mm_has_uprobes(child)) return ref_ctr_fork(parent, child);\n" +
       "  return copy_breakpoints(table, parent, child);\n",
     kills: REF_CTR,
+  },
+  // The hash of breakpoints grows under hits
+  {
+    name: "growth-leaves-the-old-table-as-it-was",
+    file: "uprobe/breakpoints.ts",
+    find: "    store64(place + COUNT, 0); // H\n    store32(place + UPROBE, 0);\n",
+    replace: "",
+    kills: GROWTH,
+  },
+  {
+    name: "growth-frees-the-old-table-at-once",
+    file: "uprobe/breakpoints.ts",
+    find: "  defer(table, old, DEFERRED_BREAKPOINTS);\n",
+    replace: "  free_breakpoints(table, old);\n",
+    kills: GROWTH,
+  },
+  {
+    name: "growth-never-frees-the-old-table",
+    file: "uprobe/breakpoints.ts",
+    find: "  defer(table, old, DEFERRED_BREAKPOINTS);\n",
+    replace: "",
+    kills: GROWTH,
+  },
+  {
+    name: "growth-forgets-what-was-there",
+    file: "uprobe/breakpoints.ts",
+    find: "  const block = copied(table, old, places); // F\n",
+    replace: "  const block = copied(table, 0, places);\n",
+    kills: GROWTH,
   },
 ];
