@@ -25,10 +25,12 @@
 //        4      8  open bulk of those that wait for a grace period, and its length
 //       12     12  oldest, newest closed bulk; instances in closed ones
 //       24      4  instances made on this CPU
+//       28      4  newest of the bulks whose grace period is over
 //
 // kfree_rcu gathers BULK instances (the kernel's array fills a page, too), then begins a grace
 // period for all of them, and looks for its end when the free list is empty. Nobody waits for it,
-// unless so many wait that the memory would grow without bound.
+// unless so many wait that the memory would grow without bound. As from a slab, what was freed last
+// is used first: after one long grace period the CPU does not go through all its memory in turn.
 //
 // plain: `block`: the CPU's own. `FREE_NEXT`, `BULK_*`: only read by the CPU that has it. `ri`: in
 // its CPU's hands, nobody else knows it. `task`: the executing task's own.
@@ -72,6 +74,7 @@ const OLDEST = 12;
 const NEWEST = 16;
 const CLOSED = 20;
 const MADE = RETURNS_MADE;
+const READY = 28;
 
 /** A place for each pending return, and one for the call that may turn out to be one too many. */
 export const RETURN_STACK_BYTES: i32 = (RETURNS_MAX + 1) * RI_BYTES;
@@ -89,10 +92,10 @@ function spare_at(): usize {
   return <usize>load<u32>(this_engine(), HDR_TABLE) + RETURNS_SPARE; // plain: read-only
 }
 
-// The oldest bulk whose grace period is over becomes the free list, or what is spare; else a slab
+// The newest bulk whose grace period is over becomes the free list, or what is spare; else a slab
 // is made.
 function refill_slow(block: usize): bool {
-  const bulk = take_oldest(block);
+  const bulk = take_newest(block);
   store<u32>(block, <u32>bulk, FREE);
   if (bulk != 0) return true;
   if (load32(spare_at()) != 0) {
@@ -118,7 +121,7 @@ export function ri_share(): void {
     store<i32>(last, 0, FREE_NEXT);
     if (chain != 0) push_spare(chain);
   }
-  for (let bulk = take_oldest(block); bulk != 0; bulk = take_oldest(block)) push_spare(<i32>bulk);
+  for (let bulk = take_newest(block); bulk != 0; bulk = take_newest(block)) push_spare(<i32>bulk);
 }
 
 function push_spare(chain: i32): void {
@@ -133,14 +136,26 @@ function push_spare(chain: i32): void {
   }
 }
 
-// The oldest closed bulk, if its grace period is over; or 0.
-function take_oldest(block: usize): usize {
+// The newest closed bulk whose grace period is over, or 0.
+function take_newest(block: usize): usize {
+  while (is_oldest_over(block)) oldest_is_ready(block);
+  const bulk = <usize>load<u32>(block, READY);
+  if (bulk != 0) store<u32>(block, load<u32>(bulk, BULK_NEXT), READY);
+  return bulk;
+}
+
+function is_oldest_over(block: usize): bool {
   const bulk = <usize>load<u32>(block, OLDEST);
-  if (bulk == 0) return 0;
-  if (!poll_state_synchronize_rcu(this_engine() + HDR_RCU, load<i32>(bulk, BULK_PERIOD))) return 0;
+  if (bulk == 0) return false;
+  return poll_state_synchronize_rcu(this_engine() + HDR_RCU, load<i32>(bulk, BULK_PERIOD));
+}
+
+function oldest_is_ready(block: usize): void {
+  const bulk = <usize>load<u32>(block, OLDEST);
   store<u32>(block, load<u32>(bulk, BULK_NEXT), OLDEST);
   store<i32>(block, load<i32>(block, CLOSED) - BULK, CLOSED);
-  return bulk;
+  store<u32>(bulk, load<u32>(block, READY), BULK_NEXT);
+  store<u32>(block, <u32>bulk, READY);
 }
 
 /** A zeroed instance, or 0: the arena is full. */
@@ -203,16 +218,7 @@ function close_bulk_slow(block: usize, bulk: usize): void {
 // are free now. In a section (a longjmp is noticed in the hit of the next call) the next bulk does.
 function wait_slow(block: usize): void {
   synchronize_rcu_tasks_trace(this_engine() + HDR_RCU);
-  for (let bulk = <usize>load<u32>(block, OLDEST); bulk != 0;) {
-    const next = <usize>load<u32>(bulk, BULK_NEXT);
-    let last = bulk;
-    while (load<u32>(last, FREE_NEXT) != 0) last = <usize>load<u32>(last, FREE_NEXT);
-    store<u32>(last, load<u32>(block, FREE), FREE_NEXT);
-    store<u32>(block, <u32>bulk, FREE);
-    bulk = next;
-  }
-  store<u32>(block, 0, OLDEST);
-  store<i32>(block, 0, CLOSED);
+  while (load<u32>(block, OLDEST) != 0) oldest_is_ready(block);
 }
 
 /** The instance of the `depth`-th pending return, where they are an array; or 0. */
@@ -237,6 +243,16 @@ function list_length(first: usize): i32 {
   return n;
 }
 
+function bulks_length(first: usize): i32 {
+  let n = 0;
+  let bulk = first;
+  while (bulk != 0) {
+    n += list_length(bulk);
+    bulk = <usize>load<u32>(bulk, BULK_NEXT); // plain: see ri_missing
+  }
+  return n;
+}
+
 /**
  * Instances that were made and are neither free nor wait to be: those in use by tasks, or lost.
  * While no CPU runs. plain: then nobody else looks at their blocks.
@@ -247,10 +263,8 @@ export function ri_missing(cpus: i32): i32 {
     const block = per_cpu_ptr(PCPU_RETURNS, cpu);
     missing += load<i32>(block, MADE) - list_length(<usize>load<u32>(block, FREE));
     missing -= list_length(<usize>load<u32>(block, OPEN));
-    for (let bulk = <usize>load<u32>(block, OLDEST); bulk != 0;) {
-      missing -= list_length(bulk);
-      bulk = <usize>load<u32>(bulk, BULK_NEXT);
-    }
+    missing -= bulks_length(<usize>load<u32>(block, OLDEST));
+    missing -= bulks_length(<usize>load<u32>(block, READY));
   }
   return missing;
 }

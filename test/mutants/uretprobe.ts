@@ -215,10 +215,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "uret-bulk-freed-without-its-grace-period",
     file: INSTANCE,
-    find:
-      "  if (!poll_state_synchronize_rcu(this_engine() + HDR_RCU, " +
-      "load<i32>(bulk, BULK_PERIOD))) return 0;\n",
-    replace: "",
+    find: "  while (is_oldest_over(block)) oldest_is_ready(block);\n",
+    replace: "  while (load<u32>(block, OLDEST) != 0) oldest_is_ready(block);\n",
     kills: STEPS,
   },
   {
