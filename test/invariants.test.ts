@@ -43,9 +43,8 @@ async function allMutants(): Promise<Map<string, Mutant>> {
 
 test("every invariant that is claimed has a row with a test and a twin", () => {
   const numbers = rows.map((row) => row.number);
-  for (const number of ["C1", "C2", "C4", "C5", "C6", "C7", "C8", "C12", "C13", "C14"]) {
-    assert.ok(numbers.includes(number), number);
-  }
+  const claimed = Array.from({ length: 21 }, (_, i) => `C${i + 1}`);
+  assert.equal(numbers, claimed);
   for (const row of rows) assert.ok(row.tests.length > 0 && row.twins.length > 0, row.number);
 });
 

@@ -194,6 +194,13 @@ export const mutants: readonly Mutant[] = [
     kills: PROBES,
   },
   {
+    name: "hit-without-probe-is-never-sigtrap",
+    file: "uprobe/hit.ts",
+    find: "  if (u == SWBP) return HIT_SIGTRAP;",
+    replace: "  if (u == SWBP) return HIT_NO_CONSUMER;",
+    kills: "test engine/limits",
+  },
+  {
     name: "hit-without-mmap-lock",
     file: "uprobe/hit.ts",
     find: "import { mmap_read_lock, mmap_read_unlock, mmap_speculate_begin }",
