@@ -521,7 +521,7 @@ export const HIST_BUCKETS_AT = 64;
 /** Leading bits that a bucket tells apart beyond the first, and bits of the largest value. */
 export const HIST_SUB_BITS = 6;
 export const HIST_BITS = 40;
-export const HIST_BUCKETS = 35 * 64;
+export const HIST_BUCKETS = 35 * 64 + 1;
 /** Bytes of one, zeroed; a multiple of STRIDE. */
 export const HIST_BYTES = 141 * 128;
 /** Probes of a batch that is taken away with one grace period (workload/registration.ts). */
