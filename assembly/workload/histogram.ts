@@ -9,8 +9,8 @@
 //
 // Values below 128 have a bucket each. Above, each power of two is cut into 64 equal buckets: a
 // bucket is never wider than 1/64 of its values, and reporting its upper end errs by at most 1.6 %,
-// never to the better side. Values from 2^40 ns (18 minutes) on share a last bucket of their own; the largest
-// and the sum are exact whatever the size.
+// never to the better side. Values from 2^40 ns (18 minutes) on share a last bucket of their own;
+// the largest and the sum are exact whatever the size.
 //
 // plain: `h`, `bucket`: its CPU's own; the host reads when the CPU has left, or takes a snapshot.
 
