@@ -285,6 +285,31 @@ test("a hit that its consumer did not count is an error", async () => {
   assert.match(line, "101 hits were handled, the consumer counted 100");
 });
 
+for (const [what, offset, gap] of [
+  ["an entry too many", abi.TASK_RETURN_ENTRIES, 1],
+  ["a filtered return too many", abi.TASK_RETURN_FILTERED, -1],
+  ["a call too deep too many", abi.TASK_RETURN_DEPTH, -1],
+  ["an abandoned call too many", abi.TASK_RETURN_LONGJMP, -1],
+  ["a return without consumer too many", abi.TASK_RETURN_NO_CONSUMER, -1],
+] as const) {
+  test(`${what} breaks the identity of returns, and is an error`, async () => {
+    const { cell, solo } = await ran(specOf("uretprobe-nop", { cpus: 2 }));
+    assert.equal(cell.counts().returns?.entries, cell.counts().returns?.returns);
+    add64(solo, (cell.jobs[1]?.args[0] as number) + offset, 1);
+    const line = messageOf("E_FAULT", () => cell.counts());
+    assert.match(line, `probed calls and their returns differ by ${gap} of`);
+  });
+}
+
+test("a return that its consumer did not count is an error", async () => {
+  const { cell, solo } = await ran(specOf("uretprobe-nop"));
+  const task = cell.jobs[0]?.args[0] as number;
+  add64(solo, task + abi.TASK_RETURN_ENTRIES, 1);
+  add64(solo, task + abi.TASK_RETURNS, 1);
+  const line = messageOf("E_FAULT", () => cell.counts());
+  assert.match(line, "101 returns were seen, the consumer counted 100");
+});
+
 test("a hit that is under way at a snapshot is no drop", async () => {
   const { cell, solo } = await ran(specOf("uprobe-nop"));
   add64(solo, (cell.jobs[0]?.args[0] as number) + abi.TASK_TRIGGERS, 1);

@@ -1,7 +1,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import type { EngineInstance } from "../../src/engine/instance.js";
-import { delayUnits, measureDelayUnit } from "../../src/harness/delay.js";
+import { delayUnits, measureDelayUnit, tryDelay } from "../../src/harness/delay.js";
 import { describeHost, timerStepNs, usableCpus } from "../../src/harness/host.js";
 import { parseResult } from "../../src/harness/result.js";
 import { nodePlatform } from "../../src/platform/node.js";
@@ -76,6 +76,21 @@ test("a delay's unit is measured as the fastest of many trials", () => {
   const ns = measureDelayUnit(instance, () => now);
   assert.ok(Math.abs(ns - (0.05 * 1e6) / (calls[0] ?? 1)) < 1e-9, `${ns}`);
   assert.ok(calls.length > 17);
+});
+
+test("what a delay takes is told without the way into the engine, and without interruptions", () => {
+  let now = 0;
+  let call = 0;
+  const instance = {
+    exports: {
+      cpu_delay(units: number) {
+        // 1 ns a unit, 40 ns for the call; now and then an interruption of 1 ms.
+        now += (units + 40) * 1e-6 + (call++ % 9_000 === 8_999 ? 1 : 0);
+      },
+    },
+  } as unknown as EngineInstance;
+  const [least, most] = tryDelay(instance, () => now, 480, 1);
+  assert.ok(Math.abs(least - 480) < 1 && Math.abs(most - 480) < 1, `${least} .. ${most}`);
 });
 
 test("a clock too coarse to calibrate a delay is an error", () => {
