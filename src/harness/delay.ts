@@ -32,8 +32,8 @@ const DELAYS_NS = 200_000;
 const DELAY_TRIALS = 15;
 
 /**
- * Tries the delay of `ns` as an exception has it: one call each, many in a row. Told is what calls of
- * twice the delay take longer: the way into the engine, which an exception does not have, is in
+ * Tries the delay of `ns` as an exception has it: one call each, many in a row. Told is what calls
+ * of twice the delay take longer: the way into the engine, which an exception does not have, is in
  * both. The spread is of trials without an interruption: the slowest third is left out.
  */
 export function tryDelay(

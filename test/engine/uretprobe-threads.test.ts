@@ -19,8 +19,21 @@ import { STABLE } from "../helpers/returns.js";
 import { withRunner } from "../helpers/threads.js";
 import { HANDLER, MEMORY, wat } from "../helpers/user-module.js";
 
-const RACE_MS = 300;
+const RACE_MS = 600;
 const wasm = pathToFileURL(WASM);
+
+/** A command that waits for what is given back: if something is not, it does not end. */
+async function soon<T>(what: string, command: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const never = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} does not end`)), 3000);
+  });
+  try {
+    return await Promise.race([command, never]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 async function world(runner: Parameters<Parameters<typeof withRunner>[1]>[0]) {
   const inode = await runner.command(abi.OP_INODE_CREATE, FILE_BYTES, abi.INSN_NOP);
@@ -35,8 +48,8 @@ async function world(runner: Parameters<Parameters<typeof withRunner>[1]>[0]) {
   };
 }
 
-// The call's only consumer begins a session, and one more is there for returns only.
-for (const preset of LEASING) {
+// A session and a consumer of returns are there throughout, and one more comes and goes.
+for (const preset of ["mmap-lock", "uret-pool"] as const) {
   for (const leaseUs of [1, 50]) {
     test(`C18, C21: ${preset}: a timer of ${leaseUs} us races with every return`, () =>
       withRunner(
@@ -52,9 +65,11 @@ for (const preset of LEASING) {
           const tasks = [await task(1), await task(2)];
           const entry = entryOf(preset, "trigger");
           const run = await runner.run(tasks.map((at) => ({ entry, args: [at] })));
-          await sleep(RACE_MS);
-          // And one probe comes and goes meanwhile.
-          for (let i = 0; i < 20; i++) await runner.command(abi.OP_UNREGISTER, await probe(sink));
+          // Whoever unregisters runs the timer, too, for as long as he waits.
+          const unregister = (consumer: number) =>
+            soon("unregistering", runner.command(abi.OP_UNREGISTER, consumer));
+          const end = performance.now() + RACE_MS;
+          while (performance.now() < end) await unregister(await probe(sink));
           await run.stop();
           const taken = memory.sinkHits(sink, 3).reduce((a, b) => a + b, 0);
           let returns = 0;
@@ -66,7 +81,7 @@ for (const preset of LEASING) {
           }
           assert.ok(returns > 1000);
           assert.ok(taken >= returns);
-          for (const consumer of consumers) await runner.command(abi.OP_UNREGISTER, consumer);
+          for (const consumer of consumers) await unregister(consumer);
           for (const at of tasks) await runner.command(abi.OP_TASK_DESTROY, at);
           await runner.command(abi.OP_SYNCHRONIZE);
           assert.is(await runner.command(abi.OP_RETURNS_LEFT), 0);
@@ -89,7 +104,7 @@ for (const preset of PRESET_NAMES) {
       await (
         await runner.run([enter])
       ).done;
-      await runner.command(abi.OP_UNREGISTER, consumer);
+      await soon("unregistering", runner.command(abi.OP_UNREGISTER, consumer));
       assert.equal(returnCounts(memory, parked), { entries: 1, pending: 1 });
       const state = memory.load(memory.load(parked + RETURN_INSTANCES) + RI_STATE);
       assert.is.not(state, LEASED);
@@ -160,7 +175,7 @@ async function lateLease(preset: PresetName): Promise<void> {
     assert.is.not(memory.load(ri + RI_STATE), STABLE);
     runner.host.exports.engine_attach(memory.base, 0);
     runner.host.workload(entryOf(preset, "leave"))(late, 0);
-    await gone;
+    await soon("unregistering", gone);
     const { entries: n, gone: none = 0, "no-consumer": left = 0 } = returnCounts(memory, late);
     assert.equal([n, none + left], [1, 1]);
     assert.is(

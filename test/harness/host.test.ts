@@ -78,7 +78,7 @@ test("a delay's unit is measured as the fastest of many trials", () => {
   assert.ok(calls.length > 17);
 });
 
-test("what a delay takes is told without the way into the engine, and without interruptions", () => {
+test("what a delay takes is told without the way there, and without interruptions", () => {
   let now = 0;
   let call = 0;
   const instance = {
