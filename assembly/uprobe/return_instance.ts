@@ -17,15 +17,17 @@
 //                  bulk's grace period
 //
 // Per CPU, at PCPU_RETURNS: a slab cache as the kernel's kmalloc is to a hit, and kfree_rcu. What
-// one CPU frees, it allocates again; what it has too many of when a task ends, whose instances were
-// made elsewhere, others take from a list of spare ones in the table. It is a stack: [A] pushed a
-// chain at a time, [B] taken whole.
+// one CPU frees, it allocates again; what it has too many of, since calls return or tasks end here
+// that began elsewhere, others take from a list of spare ones in the table. It is a stack: [A]
+// pushed a chain at a time, [B] taken whole.
 //   offset  bytes  content
 //        0      4  free list
 //        4      8  open bulk of those that wait for a grace period, and its length
 //       12     12  oldest, newest closed bulk; instances in closed ones
 //       24      4  instances made on this CPU
 //       28      4  newest of the bulks whose grace period is over
+//       32      8  how many bulks are over; instances that came to the free list since somebody
+//                  looked how long it is
 //
 // kfree_rcu gathers BULK instances (the kernel's array fills a page, too), then begins a grace
 // period for all of them, and looks for its end when the free list is empty. Nobody waits for it,
@@ -75,6 +77,8 @@ const NEWEST = 16;
 const CLOSED = 20;
 const MADE = RETURNS_MADE;
 const READY = 28;
+const READY_LENGTH = 32;
+const FREED = 36;
 
 /** A place for each pending return, and one for the call that may turn out to be one too many. */
 export const RETURN_STACK_BYTES: i32 = (RETURNS_MAX + 1) * RI_BYTES;
@@ -85,6 +89,10 @@ const BULK = 506;
 const SLAB = RETURNS_SLAB;
 /** Instances of one CPU that may wait for grace periods; 4 MiB. */
 const WAITING_MOST = 65_536;
+/** Free ones that a CPU keeps to itself; 256 KiB. */
+const FREE_MOST = 4096;
+/** Bulks likewise; more are not in use where calls return on the CPU that they began on. */
+const READY_MOST = WAITING_MOST / BULK;
 
 // @ts-ignore: decorator
 @inline
@@ -114,14 +122,19 @@ function refill_slow(block: usize): bool {
 /** A task has ended on this CPU, which keeps no more than SLAB free instances. */
 export function ri_share(): void {
   const block = this_cpu_ptr(PCPU_RETURNS);
-  let last = <usize>load<u32>(block, FREE);
-  for (let n = 1; n < SLAB && last != 0; n++) last = <usize>load<u32>(last, FREE_NEXT);
-  if (last != 0) {
-    const chain = load<i32>(last, FREE_NEXT);
-    store<i32>(last, 0, FREE_NEXT);
-    if (chain != 0) push_spare(chain);
-  }
+  share_free_slow(block, SLAB);
   for (let bulk = take_newest(block); bulk != 0; bulk = take_newest(block)) push_spare(<i32>bulk);
+}
+
+// The CPU keeps the `most` that were freed last.
+function share_free_slow(block: usize, most: i32): void {
+  store<i32>(block, 0, FREED);
+  let last = <usize>load<u32>(block, FREE);
+  for (let n = 1; n < most && last != 0; n++) last = <usize>load<u32>(last, FREE_NEXT);
+  if (last == 0) return;
+  const chain = load<i32>(last, FREE_NEXT);
+  store<i32>(last, 0, FREE_NEXT);
+  if (chain != 0) push_spare(chain);
 }
 
 function push_spare(chain: i32): void {
@@ -138,10 +151,16 @@ function push_spare(chain: i32): void {
 
 // The newest closed bulk whose grace period is over, or 0.
 function take_newest(block: usize): usize {
-  while (is_oldest_over(block)) oldest_is_ready(block);
+  look_for_ends(block);
   const bulk = <usize>load<u32>(block, READY);
-  if (bulk != 0) store<u32>(block, load<u32>(bulk, BULK_NEXT), READY);
+  if (bulk == 0) return 0;
+  store<u32>(block, load<u32>(bulk, BULK_NEXT), READY);
+  store<i32>(block, load<i32>(block, READY_LENGTH) - 1, READY_LENGTH);
   return bulk;
+}
+
+function look_for_ends(block: usize): void {
+  while (is_oldest_over(block)) oldest_is_ready(block);
 }
 
 function is_oldest_over(block: usize): bool {
@@ -156,6 +175,7 @@ function oldest_is_ready(block: usize): void {
   store<i32>(block, load<i32>(block, CLOSED) - BULK, CLOSED);
   store<u32>(bulk, load<u32>(block, READY), BULK_NEXT);
   store<u32>(block, <u32>bulk, READY);
+  store<i32>(block, load<i32>(block, READY_LENGTH) + 1, READY_LENGTH);
 }
 
 /** A zeroed instance, or 0: the arena is full. */
@@ -182,6 +202,9 @@ export function ri_free(ri: usize): void {
   store<i32>(ri, RI_UNUSED, RI_STATE);
   store<u32>(ri, load<u32>(block, FREE), FREE_NEXT);
   store<u32>(block, <u32>ri, FREE);
+  const freed = load<i32>(block, FREED) + 1;
+  store<i32>(block, freed, FREED);
+  if (freed == FREE_MOST) share_free_slow(block, FREE_MOST);
 }
 
 /**
@@ -211,6 +234,8 @@ function close_bulk_slow(block: usize, bulk: usize): void {
   const closed = load<i32>(block, CLOSED) + BULK;
   store<i32>(block, closed, CLOSED);
   if (closed > WAITING_MOST && !rcu_is_reading()) wait_slow(block);
+  look_for_ends(block);
+  while (load<i32>(block, READY_LENGTH) > READY_MOST) push_spare(<i32>take_newest(block));
 }
 
 // So many wait that some CPU must be slow to say that it is quiet, or says nothing at all: it is

@@ -5,7 +5,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import * as abi from "../../src/engine/abi.js";
-import { PRESET_NAMES } from "../../src/engine/presets.js";
+import { entryOf, PRESET_NAMES } from "../../src/engine/presets.js";
 import { VADDR } from "../helpers/probes.js";
 import { CONSUMED, GONE, LEASED, LEASING, RETURN_SEQ, Returns } from "../helpers/returns.js";
 import { RI_STATE, STABLE } from "../helpers/returns.js";
@@ -216,6 +216,24 @@ test("C21: uret-pool: an instance is reused at once while nobody walks", () => {
   assert.is(r.newest(task), ri);
   r.checkFaults();
 });
+
+for (const preset of PRESET_NAMES) {
+  test(`${preset}: calls that return on another CPU do not make the memory grow`, () => {
+    const r = new Returns(preset, abi.INSN_NOP, { cpus: 2, memoryBytes: 12 << 20 });
+    const session = r.sink(abi.HANDLER_LATENCY);
+    for (let i = 0; i < 2; i++) r.probe(0, session, abi.CONSUMER_SESSION);
+    const task = r.nested();
+    for (let i = 0; i < 250_000; i++) {
+      r.go("enter", task, VADDR, 0);
+      r.call(1, entryOf(preset, "leave"), task, 0);
+    }
+    assert.equal(r.counts(task), { entries: 250_000, returns: 250_000 });
+    assert.is(r.hits(session), 500_000, "a session without memory is not seen");
+    r.ok(abi.OP_TASK_DESTROY, task);
+    assert.is(r.ok(abi.OP_RETURNS_LEFT), 0);
+    r.checkFaults();
+  });
+}
 
 for (const preset of PRESET_NAMES) {
   test(`${preset}: a session's return is its own: not another's at the same address`, () => {

@@ -232,6 +232,22 @@ export const mutants: readonly Mutant[] = [
     kills: STEPS,
   },
   {
+    name: "uret-keeps-what-is-free",
+    file: INSTANCE,
+    find: "  if (freed == FREE_MOST) share_free_slow(block, FREE_MOST);\n",
+    replace: "",
+    kills: STEPS,
+  },
+  {
+    name: "uret-keeps-what-is-over",
+    file: INSTANCE,
+    find:
+      "  while (load<i32>(block, READY_LENGTH) > READY_MOST)" +
+      " push_spare(<i32>take_newest(block));\n",
+    replace: "",
+    kills: STEPS,
+  },
+  {
     name: "uret-memory-without-bound",
     file: INSTANCE,
     find: "  if (closed > WAITING_MOST && !rcu_is_reading()) wait_slow(block);\n",
