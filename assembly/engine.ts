@@ -182,6 +182,7 @@ export {
 } from "./workload/rcu";
 export { register_probes, unregister_batches } from "./workload/registration";
 export { stress_calls } from "./workload/stress";
+export { ri_timer_rounds } from "./uprobe/ri_timer";
 export { stress_attaches } from "./workload/stressattach";
 export { stress_forks } from "./workload/stressforks";
 export { stress_maps } from "./workload/stressmaps";
